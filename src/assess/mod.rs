@@ -1,0 +1,83 @@
+//! What would this command do? Pure functions of text, dialect, known words and the catalogue.
+//!
+//! Nothing in this room does I/O, reads a clock, the environment or a global. Doubt is a class, never an error: text
+//! that was not understood to its end comes out `write` or higher with the attribute `unanalysed`.
+
+pub mod analyzers;
+pub mod assessment;
+pub mod catalogue;
+pub mod class;
+pub mod parse;
+pub mod reading;
+pub mod reasons;
+pub mod syntax;
+
+pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Reason, Segment, Span, Unknown};
+pub use class::Class;
+pub use reasons::Code;
+
+use serde::{Deserialize, Serialize};
+
+/// How bash would read the text. Never parse as one and run as another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    Bash,
+    /// POSIX mode, as when argv\[0\] is `sh`.
+    Sh,
+}
+
+/// What is asked about, and everything the answer may depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub text: String,
+    pub dialect: Dialect,
+    /// `$0 $1 …` given after `-c CMD`.
+    pub positional: Vec<String>,
+    /// Where it would run; `None` in text-only mode, where it is taken to be inside the workspace.
+    pub cwd: Option<String>,
+    /// The workspace root, where known.
+    pub workspace: Option<String>,
+    pub home: Option<String>,
+    /// Names (never values) of environment variables that are set and look like secrets.
+    pub secret_names: Vec<String>,
+}
+
+impl Question {
+    /// Text only: nothing is known about the machine.
+    pub fn text_only(text: impl Into<String>) -> Question {
+        Question {
+            text: text.into(),
+            dialect: Dialect::Bash,
+            positional: Vec::new(),
+            cwd: None,
+            workspace: None,
+            home: None,
+            secret_names: Vec::new(),
+        }
+    }
+}
+
+/// Answers the room's question. Total: doubt is a class, never an error.
+pub fn assess(question: &Question) -> Assessment {
+    unanalysed(question, "nothing is understood yet")
+}
+
+/// The answer for text that was not understood to its end.
+pub fn unanalysed(question: &Question, why: &str) -> Assessment {
+    let span = Span::new(0, question.text.len().min(u32::MAX as usize) as u32);
+    let reason = Reason { code: Code::Unanalysed, class: Class::Write, text: why.to_owned(), hint: None, span };
+    let attributes: Attributes = [Attribute::Unanalysed, Attribute::Opaque].into();
+    let segment = Segment {
+        span,
+        depth: 0,
+        operator: String::new(),
+        program: None,
+        argv: Vec::new(),
+        class: Class::Write,
+        reasons: vec![reason],
+        effects: vec![Effect::Exec(Operand::Unknown { prefix: String::new() })],
+        attributes: attributes.clone(),
+    };
+    Assessment { class: Class::Write, attributes, segments: vec![segment], unknowns: Vec::new() }
+}
