@@ -1,1 +1,2 @@
 //! The only integration binary: one module per promise, named after it.
+mod policy_table;
