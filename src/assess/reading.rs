@@ -57,6 +57,33 @@ pub enum Inflow {
     Decoded,
 }
 
+/// Where a command runs, as far as the text and the question tell. Relative paths mean nothing without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    pub cwd: Cwd,
+    /// The workspace root, where known.
+    pub workspace: Option<String>,
+    pub home: Option<String>,
+}
+
+/// The directory that relative paths start from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cwd {
+    /// Somewhere inside the workspace, as in text-only mode.
+    Workspace,
+    /// This absolute path.
+    Known(String),
+    /// After `cd "$x"`: anywhere.
+    Unknown,
+}
+
+impl Ground {
+    /// Text-only mode: inside the workspace, nothing else known.
+    pub const fn text_only() -> Ground {
+        Ground { cwd: Cwd::Workspace, workspace: None, home: None }
+    }
+}
+
 /// One call of a program, handed to its catalogue entry or analyzer.
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation<'a> {
@@ -68,6 +95,7 @@ pub struct Invocation<'a> {
     pub span: Span,
     pub stdin: &'a Inflow,
     pub dialect: Dialect,
+    pub ground: &'a Ground,
 }
 
 /// What a catalogue entry or analyzer says about one call. The walk takes the highest of `class`, the reasons, the

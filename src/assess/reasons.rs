@@ -21,4 +21,22 @@ reasons! {
     KnownRead = "known-read", "a known program that only observes with these arguments";
     UnknownProgram = "unknown-program", "no entry in the catalogue: it could do anything";
     UnknownFlag = "unknown-flag", "the program is known, this option is not";
+    UnknownSubcommand = "unknown-subcommand", "the program is known, this subcommand is not";
+    UnknownWord = "unknown-word", "a word that is not known before it runs chooses an option, a target or code";
+    SurplusOperand = "surplus-operand", "an operand more than the program is known to take";
+    WritesPath = "writes-path", "writes a file";
+    DeletesPath = "deletes-path", "deletes a path";
+    SystemPath = "system-path", "changes a device, `/etc` or another part of the system";
+    BroadDelete = "broad-delete", "deletes more than named files inside the workspace";
+    Persistence = "persistence", "writes what runs later by itself";
+    SecretPath = "secret-path", "reads a credential";
+    GatePath = "gate-path", "touches Tollgate's own program, state or approvals";
+    RunsCode = "runs-code", "runs code that is not analysed any further";
+    ChangesState = "changes-state", "changes files, processes or state that outlives the command";
+    ReachesNetwork = "reaches-network", "reaches the network";
+    Loopback = "loopback", "reaches this machine through the network";
+    Installs = "installs", "installs packages, or code that later runs by itself";
+    Destroys = "destroys", "catastrophic or irreversible";
+    Privilege = "privilege", "runs with more rights";
+    FedCode = "fed-code", "runs what arrives on its standard input";
 }
