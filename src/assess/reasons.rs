@@ -39,4 +39,11 @@ reasons! {
     Destroys = "destroys", "catastrophic or irreversible";
     Privilege = "privilege", "runs with more rights";
     FedCode = "fed-code", "runs what arrives on its standard input";
+    OpaqueCode = "opaque-code", "code that is not known before it runs";
+    NotUnderstood = "not-understood", "an expression or argument was not understood to its end";
+    RunsCommand = "runs-command", "a command hidden in an argument runs";
+    Listens = "listens", "other machines can connect";
+    Uploads = "uploads", "data leaves this machine";
+    Signals = "signals", "processes are signalled";
+    SecretVariable = "secret-variable", "prints variables that may hold credentials";
 }

@@ -1,1 +1,136 @@
-//! (being built)
+//! What do the little languages inside arguments do? One file per language, found by name in one registry.
+//!
+//! A *language* analyzer reads one expression whose place the catalogue knows (`sed`'s script, `jq`'s filter). A
+//! *whole* analyzer reads every argument of a program with a grammar of its own (`find`, `dd`, `tar`). Both only ever
+//! raise: an expression whose text is not exactly known, or that was not understood to its end, is never `read`.
+//! Classes by place (is the written path inside the workspace?) are not theirs: they emit effects with operands.
+//!
+//! Nothing here does I/O, and each is linear in its input.
+
+pub mod find;
+pub mod say;
+pub mod sed;
+#[cfg(test)]
+pub mod testing;
+
+use super::Span;
+use super::reading::{Arg, Invocation, Reading, Value};
+
+/// Reads one expression and adds what it does.
+pub type Language = fn(expr: &Arg, at: &Invocation<'_>, out: &mut Reading);
+/// Reads all arguments of a program.
+pub type Whole = fn(at: &Invocation<'_>) -> Reading;
+
+/// One language, by the name the catalogue uses (`expression(sed)`, `code(python)`).
+#[derive(Clone, Copy, Debug)]
+pub struct LanguageRow {
+    pub name: &'static str,
+    pub analyze: Language,
+    /// What stands between several expressions of one call (`sed -e A -e B`) when they are joined.
+    pub joint: &'static str,
+}
+
+/// One whole program, by the name the catalogue uses.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeRow {
+    pub name: &'static str,
+    pub analyze: Whole,
+}
+
+/// Every language, by name.
+pub const LANGUAGES: &[LanguageRow] = &[LanguageRow { name: "sed", analyze: sed::script, joint: "\n" }];
+
+/// Every whole analyzer, by name.
+pub const WHOLES: &[WholeRow] = &[WholeRow { name: "find", analyze: find::find }];
+
+/// The language analyzer with this name.
+pub fn language(name: &str) -> Option<Language> {
+    LANGUAGES.iter().find(|row| row.name == name).map(|row| row.analyze)
+}
+
+/// The whole analyzer with this name.
+pub fn whole(name: &str) -> Option<Whole> {
+    WHOLES.iter().find(|row| row.name == name).map(|row| row.analyze)
+}
+
+/// Several expressions of one call as the program joins them. `None` if the language is not known or there are none.
+pub fn joined(name: &str, parts: &[Arg]) -> Option<Arg> {
+    let row = LANGUAGES.iter().find(|row| row.name == name)?;
+    let first = parts.first()?;
+    let span = parts.iter().fold(first.span, |span, part| span.to(part.span));
+    let texts: Option<Vec<&str>> = parts.iter().map(Arg::text).collect();
+    let value = match texts {
+        Some(texts) => Value::Known(texts.join(row.joint)),
+        None => Value::Unknown { prefix: String::new() },
+    };
+    Some(Arg { value, many: false, span })
+}
+
+/// Whether this word, once it is known, may be an option (begin with `-`).
+pub fn may_be_option(arg: &Arg) -> bool {
+    may_begin_with(arg, |text| text.starts_with('-') && text.len() > 1)
+}
+
+/// Whether this word, once it is known, may be one for which `test` holds; `test` must hold of every text that begins
+/// with a text for which it holds.
+pub fn may_begin_with(arg: &Arg, test: impl Fn(&str) -> bool) -> bool {
+    match &arg.value {
+        Value::Known(text) => arg.many || test(text),
+        Value::OneOf(texts) => arg.many || texts.iter().any(|text| test(text)),
+        // File names do not split; only their first character decides.
+        Value::Glob(pattern) => pattern.chars().next().is_none_or(|c| "-*?[".contains(c)),
+        Value::Unknown { prefix } => arg.many || prefix.is_empty() || prefix.starts_with('-') || test(prefix),
+    }
+}
+
+/// The end of `arg` after its first `skip` bytes (`-o` of `-ofile`, `--x=` of `--x=y`), as an argument of its own.
+pub fn tail(arg: &Arg, skip: usize) -> Arg {
+    let cut = |text: &String| text.get(skip..).unwrap_or("").to_owned();
+    let value = match &arg.value {
+        Value::Known(text) => Value::Known(cut(text)),
+        Value::OneOf(texts) => Value::OneOf(texts.iter().map(cut).collect()),
+        Value::Glob(pattern) => Value::Glob(cut(pattern)),
+        Value::Unknown { prefix } => Value::Unknown { prefix: cut(prefix) },
+    };
+    Arg { value, many: arg.many, span: arg.span }
+}
+
+/// A word that must be known here is not: never `read`.
+pub fn unknown_word(out: &mut Reading, arg: &Arg, what: &str) {
+    out.attributes.insert(super::Attribute::Opaque);
+    let text = format!("{} is not known before it runs: it may be {what}", say::shown(&arg.value));
+    out.raise(super::Code::UnknownWord, super::Class::Write, arg.span, text);
+}
+
+/// The program has no such option or verb.
+pub fn unknown_flag(out: &mut Reading, program: &str, flag: &str, span: Span) {
+    let text = format!("{} is not an option of `{program}` that is known to only observe", say::cut(flag));
+    out.raise(super::Code::UnknownFlag, super::Class::Write, span, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let mut names: Vec<_> = LANGUAGES.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), LANGUAGES.len());
+        let mut names: Vec<_> = WHOLES.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), WHOLES.len());
+        assert!(language("sed").is_some() && whole("find").is_some() && language("").is_none());
+    }
+
+    #[test]
+    fn joined_expressions_are_known_only_if_all_are() {
+        let span = Span::new(0, 1);
+        let known = Arg::known("p", span);
+        let doubt = Arg { value: Value::Unknown { prefix: "p".into() }, many: false, span };
+        assert_eq!(joined("sed", &[known.clone(), known.clone()]).unwrap().text(), Some("p\np"));
+        assert_eq!(joined("sed", &[known, doubt]).unwrap().text(), None);
+    }
+}

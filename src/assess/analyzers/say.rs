@@ -1,0 +1,138 @@
+//! How does an analyzer say what it found? One small vocabulary over `Reading`, so that every effect comes with the
+//! sentence a person reads.
+
+use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Reading, Value};
+use crate::assess::{Attribute, Class, Code, Effect, Operand, Reason, Span};
+
+/// Longest piece of hostile text quoted in a sentence.
+const QUOTED_BYTES_MAX: usize = 60;
+
+/// The value as a person reads it, cut where it is long.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Known(text) => cut(text),
+        Value::OneOf(texts) => texts.first().map_or_else(String::new, |first| format!("{} or others", cut(first))),
+        Value::Glob(pattern) => format!("files matching {}", cut(pattern)),
+        Value::Unknown { prefix } if prefix.is_empty() => "something not known yet".to_owned(),
+        Value::Unknown { prefix } => format!("{}…", cut(prefix)),
+    }
+}
+
+/// `text` between backquotes, cut at a limit.
+pub fn cut(text: &str) -> String {
+    let end = (0..=text.len().min(QUOTED_BYTES_MAX)).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    let rest = if end < text.len() { "…" } else { "" };
+    format!("`{}{rest}`", &text[..end])
+}
+
+/// The operands an effect on `value` has: one each where it is one of few.
+pub fn operands(value: &Value) -> Vec<Operand> {
+    match value {
+        Value::Known(text) => vec![Operand::Known(text.clone())],
+        Value::OneOf(texts) => texts.iter().cloned().map(Operand::Known).collect(),
+        Value::Glob(pattern) => vec![Operand::Glob(pattern.clone())],
+        Value::Unknown { prefix } => vec![Operand::Unknown { prefix: prefix.clone() }],
+    }
+}
+
+fn values_all(value: &Value, test: impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::Known(text) => test(text),
+        Value::OneOf(texts) => texts.iter().all(|text| test(text)),
+        Value::Glob(_) | Value::Unknown { .. } => false,
+    }
+}
+
+/// Targets that are no file: writing to them is printing.
+pub fn is_sink(value: &Value) -> bool {
+    values_all(value, |text| {
+        matches!(
+            text,
+            "/dev/null"
+                | "/dev/stdout"
+                | "/dev/stderr"
+                | "/dev/tty"
+                | "/dev/fd/1"
+                | "/dev/fd/2"
+                | "/proc/self/fd/1"
+                | "/proc/self/fd/2"
+        )
+    })
+}
+
+impl Reading {
+    /// Raises to `class`, with a sentence.
+    pub fn raise(&mut self, code: Code, class: Class, span: Span, text: impl Into<String>) {
+        self.because(Reason { code, class, text: text.into(), hint: None, span });
+    }
+
+    /// Raises to `class`, with a sentence and what to run instead.
+    pub fn raise_hint(&mut self, code: Code, class: Class, span: Span, text: impl Into<String>, hint: &str) {
+        self.because(Reason { code, class, text: text.into(), hint: Some(hint.to_owned()), span });
+    }
+
+    /// Code that is not known before it runs.
+    pub fn opaque(&mut self, class: Class, span: Span, text: impl Into<String>) {
+        self.attributes.insert(Attribute::Opaque);
+        self.effects.push(Effect::Exec(Operand::Unknown { prefix: String::new() }));
+        self.raise(Code::OpaqueCode, class, span, text);
+    }
+
+    /// Text of a little language that was not understood to its end: `floor`, and at least `write`.
+    pub fn lost(&mut self, floor: Class, span: Span, text: impl Into<String>) {
+        self.attributes.insert(Attribute::Opaque);
+        self.raise(Code::NotUnderstood, floor.max(Class::Write), span, text);
+    }
+
+    /// `how` writes the file `value`; standard streams and `/dev/null` are nothing.
+    pub fn writes(&mut self, value: &Value, span: Span, how: &str) {
+        if is_sink(value) {
+            return;
+        }
+        self.effects.extend(operands(value).into_iter().map(Effect::WritePath));
+        self.raise(Code::WritesPath, Class::Write, span, format!("{how} writes {}", shown(value)));
+    }
+
+    /// `how` deletes `value`.
+    pub fn deletes(&mut self, value: &Value, span: Span, how: &str) {
+        self.effects.extend(operands(value).into_iter().map(Effect::DeletePath));
+        self.raise(Code::DeletesPath, Class::Write, span, format!("{how} deletes {}", shown(value)));
+    }
+
+    /// `value` is read; `-` is standard input.
+    pub fn reads(&mut self, value: &Value) {
+        if values_all(value, |text| text == "-") {
+            return;
+        }
+        self.effects.extend(operands(value).into_iter().map(Effect::ReadPath));
+    }
+
+    /// `how` reaches the host `value`.
+    pub fn reaches(&mut self, value: &Value, span: Span, how: &str) {
+        self.effects.extend(operands(value).into_iter().map(Effect::NetOut));
+        self.raise(Code::ReachesNetwork, Class::Network, span, format!("{how} reaches {}", shown(value)));
+    }
+
+    /// Text that `via` gives to `sh -c`: at least `write` by itself, and whatever the text does.
+    pub fn runs_shell(&mut self, via: &str, text: Arg, at: &Invocation<'_>, stdin: Inflow) {
+        let span = text.span;
+        self.raise(Code::RunsCommand, Class::Write, span, format!("{via} runs {}", shown(&text.value)));
+        self.shell(via, text, at, stdin);
+    }
+
+    /// Text that a shell reads again, whose class is its own.
+    pub fn shell(&mut self, via: &str, text: Arg, _at: &Invocation<'_>, stdin: Inflow) {
+        self.nested.push(Nested::Shell {
+            via: via.to_owned(),
+            text,
+            positional: Vec::new(),
+            dialect: crate::assess::Dialect::Sh,
+            stdin,
+        });
+    }
+
+    /// Words that become another program's argv, whose class is its own.
+    pub fn runs_argv(&mut self, via: &str, args: Vec<Arg>, appended: bool, stdin: Inflow) {
+        self.nested.push(Nested::Argv { via: via.to_owned(), args, appended, stdin, assignments: Vec::new() });
+    }
+}
