@@ -1,0 +1,266 @@
+//! Where do sockets, state and the user's policy live? From the uid alone; the environment has a say only where
+//! threats.md lets it.
+//!
+//! Directories are opened and checked by descriptor (owner, mode, no link at the end), and sockets are reached through
+//! that descriptor, so that a long path is no obstacle and a replaced directory is no trap.
+
+use super::trouble::Trouble;
+use crate::facts::codes::Code;
+use crate::facts::environment;
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const SYSTEM_RUN: &str = "/run/tollgate";
+const SYSTEM_STATE: &str = "/var/lib/tollgate";
+const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
+/// `tollgate install` writes it beside the binary: the environment moves nothing any more.
+const PINNED: &str = "pinned";
+
+/// The directories of one gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dirs {
+    root: Root,
+    uid: u32,
+    policy: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Root {
+    /// `TOLLGATE_DIR`.
+    Moved(PathBuf),
+    System,
+    User,
+}
+
+impl Dirs {
+    /// The directories of this process's user.
+    ///
+    /// # Errors
+    /// `TOLLGATE_DIR` or `TOLLGATE_POLICY` is set, honoured and not an absolute path.
+    pub fn find() -> Result<Dirs, Trouble> {
+        let uid = rustix::process::getuid().as_raw();
+        let (mut moved, mut policy) = (None, None);
+        let asked = [environment::DIR, environment::POLICY].iter().any(|name| std::env::var_os(name).is_some());
+        if asked && environment_is_honoured() {
+            moved = absolute(environment::DIR)?;
+            policy = absolute(environment::POLICY)?;
+        }
+        let root = match moved {
+            Some(dir) => Root::Moved(dir),
+            None if is_roots(Path::new(SYSTEM_RUN)) => Root::System,
+            None => Root::User,
+        };
+        Ok(Dirs { root, uid, policy })
+    }
+
+    /// The directories under `dir`, as if `TOLLGATE_DIR` named it and were honoured.
+    pub fn under(dir: impl Into<PathBuf>) -> Dirs {
+        Dirs { root: Root::Moved(dir.into()), uid: rustix::process::getuid().as_raw(), policy: None }
+    }
+
+    /// Whether `TOLLGATE_DIR` moved them: cards and refusals say so.
+    pub fn moved(&self) -> bool {
+        matches!(self.root, Root::Moved(_))
+    }
+
+    /// What the environment of a gate started for these directories must say.
+    pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut set = Vec::new();
+        if let Root::Moved(dir) = &self.root {
+            set.push((environment::DIR, dir.clone()));
+        }
+        if let Some(policy) = &self.policy {
+            set.push((environment::POLICY, policy.clone()));
+        }
+        set
+    }
+
+    /// The directory of the sockets.
+    ///
+    /// # Errors
+    /// This uid has neither `/run/user/UID` nor a passwd entry.
+    pub fn run(&self) -> Result<PathBuf, Trouble> {
+        match &self.root {
+            Root::Moved(dir) => Ok(dir.join("run")),
+            Root::System => Ok(SYSTEM_RUN.into()),
+            Root::User => {
+                let session = PathBuf::from(format!("/run/user/{}", self.uid));
+                match std::fs::symlink_metadata(&session) {
+                    Ok(meta) if meta.is_dir() && meta.uid() == self.uid => Ok(session.join("tollgate")),
+                    Ok(_) | Err(_) => Ok(self.home()?.join(".local/state/tollgate/run")),
+                }
+            }
+        }
+    }
+
+    /// The directory of the store, the audit trail and the log.
+    ///
+    /// # Errors
+    /// This uid has no passwd entry.
+    pub fn state(&self) -> Result<PathBuf, Trouble> {
+        match &self.root {
+            Root::Moved(dir) => Ok(dir.join("state")),
+            Root::System => Ok(SYSTEM_STATE.into()),
+            Root::User => Ok(self.home()?.join(".local/state/tollgate")),
+        }
+    }
+
+    /// The user's policy file, whether it exists or not.
+    ///
+    /// # Errors
+    /// This uid has no passwd entry.
+    pub fn policy(&self) -> Result<PathBuf, Trouble> {
+        match (&self.policy, &self.root) {
+            (Some(file), _) => Ok(file.clone()),
+            (None, Root::Moved(dir)) => Ok(dir.join("policy.toml")),
+            (None, Root::System) => Ok(SYSTEM_POLICY.into()),
+            (None, Root::User) => Ok(self.home()?.join(".config/tollgate/policy.toml")),
+        }
+    }
+
+    fn home(&self) -> Result<PathBuf, Trouble> {
+        let user = nix::unistd::User::from_uid(self.uid.into()).ok().flatten();
+        match user {
+            Some(user) if user.dir.is_absolute() && user.dir != Path::new("/") => Ok(user.dir),
+            Some(_) | None => Err(Trouble::with_next(
+                Code::GateUnreachable,
+                format!("uid {} has no home directory in passwd", self.uid),
+                format!("Set {} to a directory of your own, or install tollgate for the system", environment::DIR),
+            )),
+        }
+    }
+}
+
+/// Not beside a `pinned` file, and not inside a fence or under guard.
+fn environment_is_honoured() -> bool {
+    let pinned = beside(PINNED).is_some_and(|path| path.exists());
+    !pinned && !super::peers::confined_here()
+}
+
+/// The file of this name in the directory of the running binary, links resolved.
+pub fn beside(name: &str) -> Option<PathBuf> {
+    Some(std::fs::read_link("/proc/self/exe").ok()?.parent()?.join(name))
+}
+
+fn absolute(name: &str) -> Result<Option<PathBuf>, Trouble> {
+    match std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from) {
+        None => Ok(None),
+        Some(path) if path.is_absolute() => Ok(Some(path)),
+        Some(_) => Err(Trouble::with_next(
+            Code::GateUnreachable,
+            format!("{name} is not an absolute path"),
+            format!("Set {name} to an absolute path"),
+        )),
+    }
+}
+
+fn is_roots(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == 0 && meta.mode() & 0o022 == 0)
+}
+
+/// Opens a directory of ours for use by descriptor; `None` where it does not exist.
+///
+/// # Errors
+/// It is a link, belongs to somebody else, or others may enter it.
+pub fn open_private(path: &Path) -> Result<Option<OwnedFd>, Trouble> {
+    let refuse = |why: String, next: String| Trouble::with_next(Code::GateUnreachable, why, next);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(errno) => {
+            let shown = path.display();
+            return Err(refuse(format!("cannot open {shown}: {errno}"), format!("Make {shown} a directory of yours")));
+        }
+    };
+    let stat = rustix::fs::fstat(&fd).map_err(|errno| {
+        refuse(format!("cannot look at {}: {errno}", path.display()), "Run `tollgate doctor`".into())
+    })?;
+    let uid = rustix::process::getuid().as_raw();
+    if stat.st_uid != uid && stat.st_uid != 0 {
+        return Err(refuse(
+            format!("{} belongs to uid {}, not to you", path.display(), stat.st_uid),
+            "Remove it or have its owner remove it".into(),
+        ));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return Err(refuse(
+            format!("others may enter {} (mode {:o})", path.display(), stat.st_mode & 0o7777),
+            format!("Run `chmod 700 {}`", path.display()),
+        ));
+    }
+    Ok(Some(fd))
+}
+
+/// Opens a directory of ours, making it (0700) with its parents where it does not exist.
+///
+/// # Errors
+/// It cannot be made, or fails the checks of [`open_private`].
+pub fn make_private(path: &Path) -> Result<OwnedFd, Trouble> {
+    if let Some(fd) = open_private(path)? {
+        return Ok(fd);
+    }
+    let failed = |why: &dyn std::fmt::Display| {
+        Trouble::with_next(
+            Code::StoreUnavailable,
+            format!("cannot make {}: {why}", path.display()),
+            format!("Make {} a directory that only you can write", path.display()),
+        )
+    };
+    if let Some(parent) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(|e| failed(&e))?;
+        let meta = std::fs::metadata(parent).map_err(|e| failed(&e))?;
+        let sticky = meta.mode() & 0o1000 != 0;
+        if meta.mode() & 0o002 != 0 && !sticky {
+            return Err(failed(&format!("anybody may write {}", parent.display())));
+        }
+    }
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        // Another gate or client was faster; the checks below still hold.
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(failed(&e)),
+    }
+    open_private(path)?.ok_or_else(|| failed(&"it vanished"))
+}
+
+/// A path to `name` inside an open directory that is short whatever the directory's own path is.
+pub fn through(dir: impl AsFd, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", dir.as_fd().as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_directory_is_made_once_and_must_stay_private() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        let path = temp.path().join("a/b/run");
+        assert!(open_private(&path).expect("absent is no error").is_none());
+        make_private(&path).expect("made");
+        make_private(&path).expect("opened again");
+        assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o700);
+        rustix::fs::chmod(&path, Mode::from_raw_mode(0o750)).expect("chmod");
+        assert!(open_private(&path).expect_err("others may enter").next.contains("chmod 700"));
+    }
+
+    #[test]
+    fn a_link_is_no_directory_of_ours() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        std::os::unix::fs::symlink("/", temp.path().join("run")).expect("link");
+        assert!(open_private(&temp.path().join("run")).is_err());
+        assert!(make_private(&temp.path().join("run")).is_err());
+    }
+
+    #[test]
+    fn everything_is_under_the_directory_that_was_named() {
+        let dirs = Dirs::under("/x");
+        assert!(dirs.moved());
+        for path in [dirs.run(), dirs.state(), dirs.policy()] {
+            assert!(path.expect("known").starts_with("/x"));
+        }
+    }
+}

@@ -1,0 +1,590 @@
+//! What do shells, approvers and the gate say to each other? JSON-RPC 2.0, one object per line, over two sockets.
+//!
+//! `docs/protocol.md` is this file for people; a test compares the names. Nothing here acts.
+
+pub use super::bytes::Bytes;
+use crate::assess::{Attributes, Class, Dialect, Reason, Span};
+use crate::facts::codes::Code;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Raised when a shape changes in a way an older peer would misread.
+pub const PROTOCOL: u32 = 1;
+/// The build that speaks; shown, not compared.
+pub const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// The socket for shells, below the runtime directory.
+pub const REQUEST_SOCKET: &str = "request.sock";
+/// The socket for approvers, below the runtime directory.
+pub const APPROVE_SOCKET: &str = "approve.sock";
+
+/// Which of the two sockets a peer came through. What was submitted on one can never be decided on the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Socket {
+    Request,
+    Approve,
+}
+
+macro_rules! methods {
+    ($($variant:ident = $name:literal, $socket:expr;)*) => {
+        /// Every method, and the socket it is answered on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Method { $($variant,)* }
+
+        impl Method {
+            pub const ALL: &'static [Method] = &[$(Method::$variant,)*];
+            pub const fn name(self) -> &'static str { match self { $(Method::$variant => $name,)* } }
+            /// The one socket that answers it; `None` for both.
+            pub const fn socket(self) -> Option<Socket> { match self { $(Method::$variant => $socket,)* } }
+            pub fn from_name(name: &str) -> Option<Method> {
+                match name { $($name => Some(Method::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+methods! {
+    Hello = "hello", None;
+    Submit = "request.submit", Some(Socket::Request);
+    Wait = "request.wait", Some(Socket::Request);
+    Claim = "request.claim", Some(Socket::Request);
+    Started = "request.started", Some(Socket::Request);
+    Finished = "request.finished", Some(Socket::Request);
+    CancelOwn = "request.cancel", Some(Socket::Request);
+    ListPending = "approval.list_pending", Some(Socket::Approve);
+    ListRecent = "approval.list_recent_decisions", Some(Socket::Approve);
+    Get = "approval.get", Some(Socket::Approve);
+    Decide = "approval.decide", Some(Socket::Approve);
+    Subscribe = "approval.subscribe", Some(Socket::Approve);
+    Extend = "approval.extend", Some(Socket::Approve);
+    Cancel = "approval.cancel", Some(Socket::Approve);
+    Revoke = "approval.revoke", Some(Socket::Approve);
+    Annotate = "approval.annotate", Some(Socket::Approve);
+    Lockdown = "gate.lockdown", Some(Socket::Approve);
+    Status = "gate.status", Some(Socket::Approve);
+}
+
+/// Something parked. Its parameters are a [`Card`].
+pub const EVENT_REQUEST: &str = "approval_request";
+/// A request left the queue. Its parameters are a [`Decided`].
+pub const EVENT_DECIDED: &str = "approval_decided";
+/// A command ended. Its parameters are an [`Executed`].
+pub const EVENT_FINISHED: &str = "execution_finished";
+
+/// A call, or a notification where `id` is absent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Call {
+    pub jsonrpc: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Value>,
+    pub method: String,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub params: Value,
+}
+
+/// An answer: exactly one of `result` and `error`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    pub jsonrpc: String,
+    pub id: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+/// `code` is JSON-RPC's number; ours is in `data`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RpcError {
+    pub code: i32,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<ErrorData>,
+}
+
+/// The code of lease.md and the smallest next step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorData {
+    pub code: String,
+    pub next: String,
+}
+
+/// The text is not JSON.
+pub const RPC_PARSE: i32 = -32700;
+/// JSON, but no call.
+pub const RPC_INVALID: i32 = -32600;
+/// No such method on this socket.
+pub const RPC_NO_METHOD: i32 = -32601;
+/// Parameters of another shape.
+pub const RPC_PARAMS: i32 = -32602;
+/// The gate said no; `data.code` says why.
+pub const RPC_REFUSED: i32 = -32000;
+
+/// First on every connection. More calls may follow in the same write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    pub build: String,
+}
+
+/// What the gate says back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HelloAnswer {
+    pub protocol: u32,
+    pub build: String,
+    /// `TOLLGATE_DIR` moved this gate; cards and refusals say so.
+    pub moved: bool,
+}
+
+/// What the command's standard input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    Tty,
+    /// `/dev/null` or closed.
+    Null,
+    /// A regular file.
+    File,
+    /// A pipe, a socket, or anything else whose content is not bound.
+    Stream,
+}
+
+/// `request.submit`: run this. No field can make the verdict laxer; class, digests, session and cwd are the gate's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submit {
+    /// Exactly the text after `-c`.
+    pub command: Bytes,
+    pub argv0: Bytes,
+    pub dialect: Dialect,
+    /// Shell options as given (`-l`, `-e`, `-O extglob` …), `-c` left out.
+    #[serde(default)]
+    pub options: Vec<Bytes>,
+    /// `$0 $1 …` after the command.
+    #[serde(default)]
+    pub positional: Vec<Bytes>,
+    /// `NAME=value` entries, in the order they came.
+    pub env: Vec<Bytes>,
+    pub stdin: Stdin,
+    /// What the descriptors sent with this line are, in their order. The first is always `cwd`; then paths that the
+    /// gate asked for with `need`.
+    pub files: Vec<Bytes>,
+    /// What the client says it is (`claude`, `pi` …): shown as a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// The name of the descriptor of the current directory in [`Submit::files`].
+pub const FILE_CWD: &str = "cwd";
+
+/// What the gate answers to `request.submit` and `request.wait`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Submitted {
+    Granted(Granted),
+    Parked(Parked),
+    /// It will not run; not an error of the call.
+    Refused(Refused),
+    /// Send the submit again with these files opened: the gate could not read them itself.
+    Need(Need),
+}
+
+/// It may run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Granted {
+    /// Allowed unasked: the execution is claimed already, run it now.
+    Claimed(Claimed),
+    /// Approved: prepare the child, then `request.claim`, then let it go.
+    Lease(LeaseOffer),
+}
+
+/// An approved request's lease, not yet consumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseOffer {
+    pub request: String,
+    pub lease: String,
+    /// What the child will be held to, so that it can be prepared before the claim.
+    pub fence: Fence,
+}
+
+/// Proof that one execution is recorded as about to run. Answer of `request.claim`; must be followed by
+/// `request.finished`, or the gate records RESULT_UNKNOWN when the connection closes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    pub execution: String,
+    /// The parked request it came from, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    pub fence: Fence,
+}
+
+/// What the kernel must hold the command to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fence {
+    /// The ceiling.
+    pub class: Class,
+    /// The writable root, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Bytes>,
+    /// Absolute paths outside it that the approved command's effects name as written or deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Bytes>,
+    /// Absolute paths nobody in the fence may write: the gate's state, sockets and policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<Bytes>,
+}
+
+/// It waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    pub id: String,
+    /// Milliseconds until it expires.
+    pub expires_in_ms: u64,
+    /// How long this client should wait before it answers 75.
+    pub park_wait_ms: u64,
+    pub class: Class,
+    /// Whether an earlier, identical request was found waiting.
+    #[serde(default)]
+    pub reattached: bool,
+    /// Why a person has to look.
+    pub why: String,
+}
+
+/// It will not run: `tollgate: CODE id=ID: message. Hint`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// A name of `facts::codes`.
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub message: String,
+    /// The smallest next step.
+    pub next: String,
+}
+
+impl Refused {
+    /// The code, where this build knows it; an unknown one must be treated as "did not run" (exit 125).
+    pub fn known_code(&self) -> Option<Code> {
+        Code::from_name(&self.code)
+    }
+
+    pub fn of(code: Code, id: Option<String>, message: impl Into<String>) -> Refused {
+        Refused { code: code.name().to_owned(), id, message: message.into(), next: code.next().to_owned() }
+    }
+}
+
+/// Absolute paths to open for reading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    pub files: Vec<Bytes>,
+}
+
+/// `request.wait`: answer when it is decided, or after this long with `parked`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    pub id: String,
+    pub up_to_ms: u64,
+}
+
+/// `request.claim`: consume the lease; at most one claim ever succeeds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub lease: String,
+}
+
+/// `request.started` (a notification will do): the child runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub execution: String,
+    /// The child's process id.
+    pub pid: u32,
+}
+
+/// `request.finished` (a notification will do).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    pub execution: String,
+    pub outcome: Outcome,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub ended: Ended,
+    pub duration_ms: u64,
+    /// The fence that was really applied, in words (`landlock: write in /w; no network`); empty if none was.
+    pub fence: String,
+    /// What the fence was seen to refuse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+}
+
+/// Exit status, signal, or proof that nothing ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    Exit(i32),
+    Signal(i32),
+    /// The child never reached exec; the reason.
+    NotStarted(String),
+}
+
+/// `request.cancel`: the requester does not want it any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelOwn {
+    pub id: String,
+}
+
+/// One request as an approver sees it. Every string that is not ours is redacted and made visible.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    pub id: String,
+    /// Short code a person types for destructive and `always` decisions.
+    pub code: String,
+    /// `PENDING`, `APPROVED`, …
+    pub state: String,
+    pub class: Class,
+    pub attributes: Attributes,
+    /// The whole command.
+    pub command: String,
+    /// The class and reasons of its parts.
+    pub segments: Vec<CardSegment>,
+    /// What could not be known or bound.
+    pub unbound: Vec<String>,
+    /// Programs and files that will run as code, with their hashes.
+    pub evidence: Vec<CardFile>,
+    pub cwd: String,
+    /// The digest to echo in `approval.decide`.
+    pub subject: String,
+    pub evidence_digest: String,
+    pub policy: String,
+    /// Which rule asked for a person, and why.
+    pub rule: String,
+    pub why: String,
+    pub requester: Requester,
+    /// Whether a client is waiting right now.
+    pub attached: bool,
+    pub created_ms: u64,
+    pub expires_ms: u64,
+    /// Redaction hides this many bytes of the command.
+    pub hidden_bytes: u64,
+    /// Whether the card can be approved as shown; else what is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_approve: Option<String>,
+    /// `TOLLGATE_DIR` moved this gate.
+    pub moved: bool,
+    /// What was decided and what came of it, once there is something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decided>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Executed>,
+}
+
+/// One segment of a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CardSegment {
+    pub span: Span,
+    pub text: String,
+    pub class: Class,
+    pub reasons: Vec<Reason>,
+}
+
+/// One file that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardFile {
+    pub path: String,
+    pub role: String,
+    /// Hex SHA-256; empty where the file does not exist.
+    pub sha256: String,
+}
+
+/// Who asked, as the gate found out by itself; `label` is the client's own claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requester {
+    pub uid: u32,
+    pub pid: u32,
+    /// Process id and start time (clock ticks since boot) of the nearest parent that is not tollsh.
+    pub session: String,
+    /// The session's program.
+    pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// The answer of `approval.list_pending`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    pub pending: Vec<Card>,
+}
+
+/// `approval.list_recent_decisions`: 1 to 500, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRecent {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Only executions whose result is unknown.
+    #[serde(default)]
+    pub unknown: bool,
+}
+
+/// The answer of `approval.list_recent_decisions`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recent {
+    pub decisions: Vec<RecentRow>,
+}
+
+/// One decided request or one execution, for history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecentRow {
+    /// The request's id; for what ran unasked, the execution's.
+    pub id: String,
+    pub at_ms: u64,
+    pub command: String,
+    pub class: Class,
+    pub cwd: String,
+    /// `AUTO_ALLOWED`, `BLOCKED`, `APPROVED`, `DENIED`, `EXPIRED`, …
+    pub state: String,
+    pub rule: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decided>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Executed>,
+}
+
+/// `approval.get`, `approval.extend`, `approval.cancel`, `approval.revoke`: any unique prefix of an id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ById {
+    pub id: String,
+}
+
+/// What an approver says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    ApproveOnce,
+    ApproveAlways,
+    Deny,
+}
+
+impl Choice {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Choice::ApproveOnce => "approve_once",
+            Choice::ApproveAlways => "approve_always",
+            Choice::Deny => "deny",
+        }
+    }
+}
+
+/// `approval.decide`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decide {
+    pub id: String,
+    pub decision: Choice,
+    /// The subject digest of the card that was shown; another one is refused.
+    pub subject: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The card's short code: needed for `approve_always` and for anything destructive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// How a request left the queue. Answer of `approval.decide`, `approval.cancel` and `approval.revoke`, and an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    pub id: String,
+    /// `APPROVED`, `DENIED`, `EXPIRED`, `CANCELLED`, `STALE`, `REFUSED`, `REVOKED`.
+    pub state: String,
+    /// The approver, or `gate` for what nobody decided.
+    pub by: String,
+    pub at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// How a command ended. `execution_finished`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Executed {
+    pub execution: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// `CLAIMED`, `STARTED`, `SUCCEEDED`, `FAILED`, `NOT_STARTED`, `RESULT_UNKNOWN`.
+    pub state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Why the result is unknown or nothing ran; the annotation, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The answer of `approval.extend`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extended {
+    pub id: String,
+    pub expires_ms: u64,
+}
+
+/// `approval.annotate`: what a person found out about a result that was unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Annotate {
+    pub id: String,
+    #[serde(rename = "as")]
+    pub found: Found,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What was found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    Succeeded,
+    Failed,
+    NotStarted,
+}
+
+/// `gate.lockdown`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lockdown {
+    /// Lift it instead.
+    #[serde(default)]
+    pub lift: bool,
+}
+
+/// The answer of `gate.lockdown`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockdownAnswer {
+    pub locked: bool,
+    /// Requests denied and leases revoked by it.
+    pub denied: u64,
+    pub revoked: u64,
+}
+
+/// The answer of `gate.status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub protocol: u32,
+    pub build: String,
+    pub pid: u32,
+    pub started_ms: u64,
+    pub runtime_dir: String,
+    pub state_dir: String,
+    pub moved: bool,
+    pub policy: String,
+    pub tier: String,
+    pub pending: u64,
+    pub clients: u64,
+    pub locked: bool,
+    /// Why the store refuses, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// An empty object: answer of `request.started`, `request.finished`, `approval.subscribe`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}
