@@ -1,0 +1,108 @@
+//! What is asked of the store, and what it answers.
+
+use super::Redacted;
+use crate::assess::{Assessment, Class};
+use crate::authorize::*;
+use crate::policy::Verdict;
+
+/// Who asks, as derived by the gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requester {
+    pub session: Session,
+    /// The agent, as recognised (never as claimed), for people.
+    pub agent: Redacted,
+}
+
+/// A request as judged, before anybody is asked.
+#[derive(Clone, Debug)]
+pub struct NewRequest {
+    pub requester: Requester,
+    pub subject: Subject,
+    pub evidence: Evidence,
+    /// The version of the policy in force.
+    pub policy: Digest,
+    /// With redacted operands.
+    pub assessment: Assessment,
+    pub verdict: Verdict,
+    pub tier: String,
+    pub action: Action,
+    /// The command as people see it.
+    pub command: Redacted,
+    pub cwd: Redacted,
+    /// Whether redaction hides a span that runs: then nobody can approve it while no client is attached.
+    pub hides_code: bool,
+    /// How long it may wait; not used where it does not park.
+    pub ttl_ms: i64,
+}
+
+/// A row that waits, or has its yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    pub request: RequestId,
+    pub deadline: Deadline,
+    /// The yes it already has (only from [`super::Store::reattach`]).
+    pub lease: Option<Lease>,
+}
+
+/// What an approver does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// One run. `fence` narrows; `ttl_ms` shortens the lease.
+    ApproveOnce {
+        fence: Option<Class>,
+        ttl_ms: Option<i64>,
+    },
+    /// One run now, and a rule for those to come.
+    ApproveAlways {
+        rule: NewRule,
+        fence: Option<Class>,
+        ttl_ms: Option<i64>,
+    },
+    Deny,
+}
+
+/// A decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decide {
+    pub decision: Verb,
+    /// The digest of the subject that was shown, echoed.
+    pub subject: Digest,
+    pub approver: Approver,
+    pub comment: Option<Redacted>,
+}
+
+/// What a decision made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decided {
+    Approved { lease: Lease },
+    Denied,
+}
+
+/// Everything that must still be true when a lease is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub lease: LeaseId,
+    pub subject: Digest,
+    pub evidence: Digest,
+    pub policy: Digest,
+    pub action: Action,
+    pub session: Session,
+    pub runner: Runner,
+}
+
+/// What a start found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Now `RESULT_UNKNOWN`.
+    pub unknown: Vec<ExecutionId>,
+    /// Their runner lives: wait for it.
+    pub alive: Vec<(ExecutionId, Runner)>,
+}
+
+/// What a lockdown ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    pub denied: u64,
+    pub revoked: u64,
+}

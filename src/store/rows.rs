@@ -1,0 +1,125 @@
+//! What the store tells about a request: rows as they are, for the console and for the gate.
+
+use super::Redacted;
+use crate::assess::Assessment;
+use crate::authorize::*;
+use crate::facts::codes::Code;
+use crate::policy::Verdict;
+use serde::Serialize;
+
+/// A request. Times are milliseconds since 1970.
+#[derive(Clone, Debug, Serialize)]
+pub struct RequestRow {
+    pub id: RequestId,
+    pub state: Request,
+    /// Why it is stale, refused or cancelled.
+    pub reason: Option<Redacted>,
+    pub session: Session,
+    pub agent: Redacted,
+    pub subject: Digest,
+    pub evidence: Digest,
+    pub policy: Digest,
+    pub assessment_digest: Digest,
+    pub verdict: Verdict,
+    pub tier: String,
+    pub action: Action,
+    pub command: Redacted,
+    pub cwd: Redacted,
+    pub hides_code: bool,
+    pub created_wall_ms: i64,
+    pub deadline: Deadline,
+    /// Whether a live client waits for it.
+    pub attached: bool,
+}
+
+/// A lease and its state.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeaseRow {
+    pub lease: Lease,
+    pub state: crate::authorize::states::Lease,
+    pub reason: Option<Redacted>,
+    /// The code of the reason, where it is stale.
+    pub code: Option<&'static str>,
+}
+
+/// One run.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutionRow {
+    pub id: ExecutionId,
+    pub request: RequestId,
+    pub lease: Option<LeaseId>,
+    pub state: Execution,
+    pub reason: Option<Redacted>,
+    pub runner: Runner,
+    pub claimed_wall_ms: i64,
+    pub started_wall_ms: Option<i64>,
+    pub ended_wall_ms: Option<i64>,
+    pub outcome: Option<Outcome>,
+}
+
+/// A decision, or what else an approver did to a request.
+#[derive(Clone, Debug, Serialize)]
+pub struct DecisionRow {
+    pub request: RequestId,
+    /// `approve_once`, `approve_always`, `deny`, `extend`, `revoke`, `lockdown`.
+    pub decision: String,
+    pub approver: Approver,
+    pub comment: Option<Redacted>,
+    pub wall_ms: i64,
+    pub command: Redacted,
+}
+
+/// What a person found out about an unknown result.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoteRow {
+    pub execution: ExecutionId,
+    pub found: Reconciled,
+    pub note: Option<Redacted>,
+    pub by: Approver,
+    pub wall_ms: i64,
+}
+
+/// A session grant.
+#[derive(Clone, Debug, Serialize)]
+pub struct GrantRow {
+    pub id: GrantId,
+    pub session: Session,
+    pub uses: u64,
+    pub expires_wall_ms: i64,
+}
+
+/// One line of history.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryRow {
+    pub request: RequestRow,
+    pub decision: Option<DecisionRow>,
+    pub execution: Option<ExecutionRow>,
+}
+
+/// Everything about one request.
+#[derive(Clone, Debug, Serialize)]
+pub struct Story {
+    pub request: RequestRow,
+    pub assessment: Assessment,
+    pub subject: SubjectFacts,
+    pub evidence: EvidenceFacts,
+    pub lease: Option<LeaseRow>,
+    pub decisions: Vec<DecisionRow>,
+    pub execution: Option<ExecutionRow>,
+    pub notes: Vec<NoteRow>,
+}
+
+impl RequestRow {
+    /// The code that tells a requester how its request stands; `None` while it has or may get its yes.
+    pub fn code(&self) -> Option<Code> {
+        match self.state {
+            Request::Pending => Some(Code::ApprovalPending),
+            Request::Approved | Request::AutoAllowed => None,
+            Request::Denied => Some(Code::ApprovalDenied),
+            Request::Expired => Some(Code::ApprovalExpired),
+            Request::Stale => Some(Code::SubjectChanged),
+            Request::Cancelled => Some(Code::ApprovalCancelled),
+            Request::Refused | Request::Blocked => Some(Code::PolicyBlocked),
+        }
+    }
+}
