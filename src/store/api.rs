@@ -75,7 +75,7 @@ pub struct Decide {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Decided {
-    Approved { lease: Lease },
+    Approved { lease: Box<Lease> },
     Denied,
 }
 
