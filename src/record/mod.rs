@@ -1,1 +1,8 @@
-//! (being built)
+//! What happened, without secrets: redaction, safe display, the audit chain. Everything that is stored, logged,
+//! broadcast or shown passes through this room; nothing that runs does.
+
+pub mod redact;
+pub mod visible;
+
+pub use redact::{Context, Redacted, Redactor};
+pub use visible::{visible, visible_block, visible_bytes};
