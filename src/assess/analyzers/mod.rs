@@ -7,7 +7,9 @@
 //!
 //! Nothing here does I/O, and each is linear in its input.
 
+pub mod awk;
 pub mod find;
+pub mod options;
 pub mod say;
 pub mod sed;
 #[cfg(test)]
@@ -38,7 +40,10 @@ pub struct WholeRow {
 }
 
 /// Every language, by name.
-pub const LANGUAGES: &[LanguageRow] = &[LanguageRow { name: "sed", analyze: sed::script, joint: "\n" }];
+pub const LANGUAGES: &[LanguageRow] = &[
+    LanguageRow { name: "awk", analyze: awk::program, joint: "\n" },
+    LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
+];
 
 /// Every whole analyzer, by name.
 pub const WHOLES: &[WholeRow] = &[WholeRow { name: "find", analyze: find::find }];

@@ -136,3 +136,23 @@ impl Reading {
         self.nested.push(Nested::Argv { via: via.to_owned(), args, appended, stdin, assignments: Vec::new() });
     }
 }
+
+/// Parts of variable names whose values are credentials.
+const SECRET_PARTS: &[&str] =
+    &["KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "SESSION", "PRIVATE"];
+
+/// An environment variable is printed or computed with; `None` is any of them.
+pub fn variable(out: &mut Reading, name: Option<&str>, span: Span) {
+    let harmless = |name: &str| {
+        let upper = name.to_ascii_uppercase();
+        matches!(upper.as_str(), "PWD" | "OLDPWD") || !SECRET_PARTS.iter().any(|part| upper.contains(part))
+    };
+    if name.is_some_and(harmless) {
+        return;
+    }
+    let operand = name.map_or(Operand::Any, |name| Operand::Known(format!("${name}")));
+    out.effects.push(Effect::SecretRead(operand));
+    out.attributes.insert(Attribute::SecretRead);
+    let what = name.map_or("every environment variable".to_owned(), |name| format!("the variable {}", cut(name)));
+    out.raise(Code::SecretVariable, Class::Read, span, format!("{what} can be printed, credentials included"));
+}

@@ -112,3 +112,15 @@ pub fn at_least(class: Class, lines: &[&str]) {
         assert!(whole_class(line) >= class, "{line}");
     }
 }
+
+/// Runs `with` on a call of `program`.
+pub fn with_invocation<T>(program: &str, args: &[Arg], with: impl FnOnce(&Invocation<'_>) -> T) -> T {
+    with(&Invocation {
+        program,
+        args,
+        span: Span::new(0, 1),
+        stdin: &Inflow::Inherited,
+        dialect: Dialect::Bash,
+        ground: &GROUND,
+    })
+}
