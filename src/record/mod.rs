@@ -1,6 +1,7 @@
 //! What happened, without secrets: redaction, safe display, the audit chain. Everything that is stored, logged,
 //! broadcast or shown passes through this room; nothing that runs does.
 
+pub mod audit;
 pub mod redact;
 pub mod visible;
 

@@ -1,9 +1,9 @@
 //! What is asked of the store, and what it answers.
 
-use super::Redacted;
 use crate::assess::{Assessment, Class};
 use crate::authorize::*;
 use crate::policy::Verdict;
+use crate::record::Redacted;
 
 /// Who asks, as derived by the gate.
 #[derive(Clone, Debug, PartialEq, Eq)]

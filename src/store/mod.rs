@@ -6,9 +6,9 @@
 //! after the commit. Dropping it does not take the call back.
 //!
 //! ```no_run
-//! # use tollgate::{authorize::*, store::*};
+//! # use tollgate::{authorize::*, record::Redactor, store::*};
 //! # async fn example(new: NewRequest, twin: NewRequest, runner: Runner, session: Session, approver: Approver,
-//! #     policy: Digest, outcome: Outcome) -> Result<(), StoreError> {
+//! #     policy: Digest, outcome: Outcome, redactor: Redactor) -> Result<(), StoreError> {
 //! let store = Store::open(std::path::Path::new("/home/ana/.local/state/tollgate"))?;
 //! let now = store.now();
 //! store.recover(runner_is_alive, now.clone()).await?;      // once, after the outcome files were handed to `finished`
@@ -29,7 +29,7 @@
 //!     Decided::Approved { lease } => {
 //!         let claim = Claim { lease: lease.id, subject, evidence, policy, action: lease.action, session, runner };
 //!         let ticket: Claimed = store.claim(claim, store.now()).await?;    // the only proof that lets a child go
-//!         store.not_started(ticket.execution(), "the child could not be released".into(), store.now()).await?;
+//!         store.not_started(ticket.execution(), redactor.output(b"the child could not be released"), store.now()).await?;
 //!     }
 //!     Decided::Denied => {}
 //! }
@@ -51,10 +51,8 @@ pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRo
 pub use ticket::Claimed;
 
 use crate::authorize::*;
+use crate::record::Redacted;
 use std::path::Path;
-
-/// Text that passed the redactor. (The record room's newtype takes this name over.)
-pub type Redacted = String;
 
 /// The handle of the store; cheap to clone. When the last one is dropped the writer finishes its queue and ends.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
-//! What the store tells about a request: rows as they are, for the console and for the gate.
+//! What the store tells about a request: rows as they are, for the console and for the gate. Its
+//! text is redacted: nothing else gets in.
 
-use super::Redacted;
 use crate::assess::Assessment;
 use crate::authorize::*;
 use crate::facts::codes::Code;
@@ -13,9 +13,9 @@ pub struct RequestRow {
     pub id: RequestId,
     pub state: Request,
     /// Why it is stale, refused or cancelled.
-    pub reason: Option<Redacted>,
+    pub reason: Option<String>,
     pub session: Session,
-    pub agent: Redacted,
+    pub agent: String,
     pub subject: Digest,
     pub evidence: Digest,
     pub policy: Digest,
@@ -23,8 +23,8 @@ pub struct RequestRow {
     pub verdict: Verdict,
     pub tier: String,
     pub action: Action,
-    pub command: Redacted,
-    pub cwd: Redacted,
+    pub command: String,
+    pub cwd: String,
     pub hides_code: bool,
     pub created_wall_ms: i64,
     pub deadline: Deadline,
@@ -37,7 +37,7 @@ pub struct RequestRow {
 pub struct LeaseRow {
     pub lease: Lease,
     pub state: crate::authorize::states::Lease,
-    pub reason: Option<Redacted>,
+    pub reason: Option<String>,
     /// The code of the reason, where it is stale.
     pub code: Option<&'static str>,
 }
@@ -49,7 +49,7 @@ pub struct ExecutionRow {
     pub request: RequestId,
     pub lease: Option<LeaseId>,
     pub state: Execution,
-    pub reason: Option<Redacted>,
+    pub reason: Option<String>,
     pub runner: Runner,
     pub claimed_wall_ms: i64,
     pub started_wall_ms: Option<i64>,
@@ -64,9 +64,9 @@ pub struct DecisionRow {
     /// `approve_once`, `approve_always`, `deny`, `extend`, `revoke`, `lockdown`.
     pub decision: String,
     pub approver: Approver,
-    pub comment: Option<Redacted>,
+    pub comment: Option<String>,
     pub wall_ms: i64,
-    pub command: Redacted,
+    pub command: String,
 }
 
 /// What a person found out about an unknown result.
@@ -74,7 +74,7 @@ pub struct DecisionRow {
 pub struct NoteRow {
     pub execution: ExecutionId,
     pub found: Reconciled,
-    pub note: Option<Redacted>,
+    pub note: Option<String>,
     pub by: Approver,
     pub wall_ms: i64,
 }

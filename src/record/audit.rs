@@ -1,0 +1,314 @@
+//! Was the record changed? One record is one line of JSON that holds the SHA-256 of the line before it.
+//!
+//! A line is stored exactly as it is exported, at most `AUDIT_LINE_BYTES_MAX` long, with its fields in this order:
+//! `v seq prev at what request body`. A body that would not fit goes before its record as lines `part`, whose texts
+//! joined are the body. Nothing in this file writes: the store appends lines in the transaction they record.
+
+use crate::authorize::{Digest, RequestId};
+use crate::facts::limits::AUDIT_LINE_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Bytes of a body in one `part`: escaped once more, each can become two.
+const PART_BYTES_MAX: usize = 7 * 1024;
+/// Bytes of everything in a line that is not the body.
+const FRAME_BYTES_MAX: usize = 512;
+/// Bytes of one body. What is larger is refused before it is recorded.
+pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+const _: () = assert!(2 * PART_BYTES_MAX + 2 * FRAME_BYTES_MAX <= AUDIT_LINE_BYTES_MAX);
+
+/// One record as it is in its line. The order of the fields is the format.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    pub v: u8,
+    /// Counts from 1 without gaps.
+    pub seq: u64,
+    /// SHA-256 of the line before, without its line end; zeros in the first.
+    pub prev: Digest,
+    /// RFC 3339, UTC, milliseconds.
+    pub at: String,
+    /// `request.parked`, `lease.consumed` …
+    pub what: String,
+    pub request: Option<RequestId>,
+    pub body: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// SHA-256 of the whole body.
+    of: Digest,
+    part: usize,
+    parts: usize,
+    text: String,
+}
+
+/// What stands in the body of a record whose body went before it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InParts {
+    parts: usize,
+    sha256: Digest,
+}
+
+/// Why a record could not be made into lines.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unrecordable {
+    #[error("a record of {bytes} bytes is over the limit of {BODY_BYTES_MAX}")]
+    TooLarge { bytes: usize },
+    #[error("the record has no form in JSON: {0}")]
+    Form(String),
+    #[error("the moment {0} ms cannot be written as a date")]
+    Moment(i64),
+    #[error("the last line of the chain cannot be read: {0}")]
+    LastLine(String),
+}
+
+/// Where the chain stands: what the next line must hold. `Copy`, so that a transaction that fails can put it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The last line's number; 0 where there is none.
+    pub seq: u64,
+    /// The last line's digest.
+    pub head: Digest,
+}
+
+impl Chain {
+    /// An empty chain.
+    pub const NEW: Chain = Chain { seq: 0, head: Digest::ZERO };
+
+    /// The chain that ends with this line.
+    pub fn after(line: &str) -> Result<Chain, Unrecordable> {
+        let record: Record = serde_json::from_str(line).map_err(|e| Unrecordable::LastLine(e.to_string()))?;
+        Ok(Chain { seq: record.seq, head: Digest::of(line.as_bytes()) })
+    }
+
+    /// The lines, with their numbers, that record this; the chain then ends with them.
+    pub fn append(
+        &mut self,
+        at_ms: i64,
+        what: &str,
+        request: Option<RequestId>,
+        body: Value,
+    ) -> Result<Vec<(u64, String)>, Unrecordable> {
+        let form = |e: serde_json::Error| Unrecordable::Form(e.to_string());
+        let at = jiff::Timestamp::from_millisecond(at_ms).map_err(|_| Unrecordable::Moment(at_ms))?;
+        let at = format!("{at:.3}");
+        let text = serde_json::to_string(&body).map_err(form)?;
+        if text.len() > BODY_BYTES_MAX {
+            return Err(Unrecordable::TooLarge { bytes: text.len() });
+        }
+        if text.len() + FRAME_BYTES_MAX <= AUDIT_LINE_BYTES_MAX {
+            return Ok(vec![self.line(&at, what, request, body).map_err(form)?]);
+        }
+        let (of, chunks) = (Digest::of(text.as_bytes()), chunks(&text));
+        let parts = chunks.len();
+        let mut lines = Vec::with_capacity(parts + 1);
+        for (index, chunk) in chunks.into_iter().enumerate() {
+            let part = Part { of, part: index + 1, parts, text: chunk.to_owned() };
+            lines.push(self.line(&at, "part", request, serde_json::to_value(part).map_err(form)?).map_err(form)?);
+        }
+        let rest = serde_json::to_value(InParts { parts, sha256: of }).map_err(form)?;
+        lines.push(self.line(&at, what, request, rest).map_err(form)?);
+        Ok(lines)
+    }
+
+    fn line(
+        &mut self,
+        at: &str,
+        what: &str,
+        request: Option<RequestId>,
+        body: Value,
+    ) -> Result<(u64, String), serde_json::Error> {
+        let seq = self.seq + 1;
+        let record = Record { v: 1, seq, prev: self.head, at: at.to_owned(), what: what.to_owned(), request, body };
+        let line = serde_json::to_string(&record)?;
+        *self = Chain { seq, head: Digest::of(line.as_bytes()) };
+        Ok((seq, line))
+    }
+}
+
+/// Pieces of at most `PART_BYTES_MAX` bytes, cut between characters.
+fn chunks(text: &str) -> Vec<&str> {
+    let (mut rest, mut out) = (text, Vec::new());
+    while !rest.is_empty() {
+        let (chunk, tail) = rest.split_at(rest.floor_char_boundary(PART_BYTES_MAX));
+        out.push(chunk);
+        rest = tail;
+    }
+    out
+}
+
+/// What a check of the chain found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Finding {
+    /// Every line is where and what it was; the last one is this.
+    Intact { end: Chain },
+    /// Line `seq` is not what it was when the next one, or the anchor, was made.
+    Edited { seq: u64 },
+    /// Line `expected` is missing; `found` came instead.
+    Gap { expected: u64, found: u64 },
+    /// Line `seq`, or what stands in its place, is not a record.
+    Malformed { seq: u64 },
+    /// The anchor is about line `anchored`; the lines end before it.
+    Truncated { anchored: u64, last: u64 },
+    /// All is well up to the anchor; nothing vouches for what comes after it.
+    UnanchoredTail { anchored: u64, last: u64 },
+}
+
+/// Check lines (without their ends) from the first one on. `anchor` is what is known from elsewhere about one line:
+/// without it, a cut tail cannot be told from a chain that never was longer.
+pub fn verify<'a>(lines: impl IntoIterator<Item = &'a [u8]>, anchor: Option<Chain>) -> Finding {
+    let mut chain = Chain::NEW;
+    for line in lines {
+        let expected = chain.seq + 1;
+        if line.len() > AUDIT_LINE_BYTES_MAX {
+            return Finding::Malformed { seq: expected };
+        }
+        let Ok(record) = serde_json::from_slice::<Record>(line) else {
+            return Finding::Malformed { seq: expected };
+        };
+        // The bytes are the record: another spelling of the same JSON is another line.
+        let same = serde_json::to_vec(&record).is_ok_and(|bytes| bytes == line);
+        if !same || record.v != 1 {
+            return Finding::Malformed { seq: expected };
+        }
+        if record.seq != expected {
+            return Finding::Gap { expected, found: record.seq };
+        }
+        if record.prev != chain.head {
+            // The first line has nothing before it: then it is the one that was changed.
+            return Finding::Edited { seq: chain.seq.max(1) };
+        }
+        chain = Chain { seq: expected, head: Digest::of(line) };
+        if anchor.is_some_and(|anchor| anchor.seq == chain.seq && anchor.head != chain.head) {
+            return Finding::Edited { seq: chain.seq };
+        }
+    }
+    match anchor {
+        Some(anchor) if anchor.seq > chain.seq => Finding::Truncated { anchored: anchor.seq, last: chain.seq },
+        Some(anchor) if anchor.seq < chain.seq => Finding::UnanchoredTail { anchored: anchor.seq, last: chain.seq },
+        Some(_) | None => Finding::Intact { end: chain },
+    }
+}
+
+/// The records of these lines with their bodies whole; a body whose parts are not all there keeps its reference.
+pub fn records<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Record> {
+    let mut waiting: BTreeMap<(Digest, usize), String> = BTreeMap::new();
+    let mut out = Vec::new();
+    for line in lines {
+        let Ok(mut record) = serde_json::from_str::<Record>(line) else { continue };
+        if record.what == "part" {
+            if let Ok(part) = serde_json::from_value::<Part>(record.body) {
+                waiting.insert((part.of, part.part), part.text);
+            }
+            continue;
+        }
+        if let Ok(InParts { parts, sha256 }) = serde_json::from_value::<InParts>(record.body.clone()) {
+            let text: String = (1..=parts).filter_map(|part| waiting.remove(&(sha256, part))).collect();
+            if Digest::of(text.as_bytes()) == sha256
+                && let Ok(body) = serde_json::from_str(&text)
+            {
+                record.body = body;
+            }
+        }
+        out.push(record);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn chain_of(n: u64) -> Vec<String> {
+        let mut chain = Chain::NEW;
+        (1..=n)
+            .flat_map(|i| chain.append(1_000 * i as i64, "test.counted", None, json!({ "i": i })).unwrap())
+            .map(|(_, line)| line)
+            .collect()
+    }
+
+    fn check(lines: &[String], anchor: Option<Chain>) -> Finding {
+        verify(lines.iter().map(|line| line.as_bytes()), anchor)
+    }
+
+    #[test]
+    fn the_format_does_not_move() {
+        assert_eq!(
+            chain_of(1)[0],
+            "{\"v\":1,\"seq\":1,\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\",\
+             \"at\":\"1970-01-01T00:00:01.000Z\",\"what\":\"test.counted\",\"request\":null,\"body\":{\"i\":1}}"
+        );
+    }
+
+    #[test]
+    fn each_kind_of_tampering_has_its_own_finding() {
+        let whole = chain_of(9);
+        let end = Chain::after(&whole[8]).unwrap();
+        assert_eq!(check(&whole, None), Finding::Intact { end });
+        assert_eq!(check(&whole, Some(end)), Finding::Intact { end });
+        assert_eq!(check(&[], None), Finding::Intact { end: Chain::NEW });
+
+        let mut edited = whole.clone();
+        edited[3] = edited[3].replace("\"i\":4", "\"i\":5");
+        assert_eq!(check(&edited, None), Finding::Edited { seq: 4 });
+        let mut first = whole.clone();
+        first[0] = first[0].replacen("0000", "0001", 1);
+        assert_eq!(check(&first, None), Finding::Edited { seq: 1 });
+        let mut last = whole.clone();
+        last[8] = last[8].replace("\"i\":9", "\"i\":8");
+        assert!(matches!(check(&last, None), Finding::Intact { .. }), "only an anchor can tell");
+        assert_eq!(check(&last, Some(end)), Finding::Edited { seq: 9 });
+
+        let mut deleted = whole.clone();
+        deleted.remove(4);
+        assert_eq!(check(&deleted, None), Finding::Gap { expected: 5, found: 6 });
+        let mut swapped = whole.clone();
+        swapped.swap(2, 3);
+        assert_eq!(check(&swapped, None), Finding::Gap { expected: 3, found: 4 });
+        let mut inserted = whole.clone();
+        inserted.insert(2, whole[5].clone());
+        assert_eq!(check(&inserted, None), Finding::Gap { expected: 3, found: 6 });
+        assert_eq!(check(&whole[1..], None), Finding::Gap { expected: 1, found: 2 });
+
+        assert_eq!(check(&whole[..5], Some(end)), Finding::Truncated { anchored: 9, last: 5 });
+        let early = Chain::after(&whole[4]).unwrap();
+        assert_eq!(check(&whole, Some(early)), Finding::UnanchoredTail { anchored: 5, last: 9 });
+
+        for bad in ["", "{}", "not json", &whole[6].replace(",\"body\"", ", \"body\"")] {
+            let mut lines = whole.clone();
+            lines[6] = bad.to_owned();
+            assert_eq!(check(&lines, None), Finding::Malformed { seq: 7 }, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_of_any_size_fits_its_lines_and_comes_back(text in "(.|\\PC|[\"\\\\\u{0}-\u{1f}]){0,40}", times in 1usize..500) {
+            let body = json!({ "text": text.repeat(times) });
+            let mut chain = Chain::NEW;
+            let lines: Vec<String> =
+                chain.append(5, "test.large", None, body.clone()).unwrap().into_iter().map(|(_, line)| line).collect();
+            prop_assert!(lines.iter().all(|line| line.len() <= AUDIT_LINE_BYTES_MAX && !line.contains('\n')));
+            prop_assert_eq!(check(&lines, Some(chain)), Finding::Intact { end: chain });
+            let back = records(lines.iter().map(String::as_str));
+            prop_assert_eq!(back.len(), 1);
+            prop_assert_eq!(&back[0].body, &body);
+        }
+    }
+
+    #[test]
+    fn a_body_over_the_limit_is_refused_and_the_chain_stays() {
+        let mut chain = Chain::NEW;
+        let body = Value::String("x".repeat(BODY_BYTES_MAX));
+        assert!(matches!(chain.append(5, "test.huge", None, body), Err(Unrecordable::TooLarge { .. })));
+        assert_eq!(chain, Chain::NEW);
+    }
+}
