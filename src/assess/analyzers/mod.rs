@@ -9,11 +9,16 @@
 
 pub mod awk;
 pub mod find;
+pub mod jq;
 pub mod options;
 pub mod say;
 pub mod sed;
+pub mod small;
+pub mod tar;
+pub mod test;
 #[cfg(test)]
 pub mod testing;
+pub mod xargs;
 
 use super::Span;
 use super::reading::{Arg, Invocation, Reading, Value};
@@ -42,11 +47,21 @@ pub struct WholeRow {
 /// Every language, by name.
 pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "awk", analyze: awk::program, joint: "\n" },
+    LanguageRow { name: "jq", analyze: jq::filter, joint: " " },
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
 ];
 
 /// Every whole analyzer, by name.
-pub const WHOLES: &[WholeRow] = &[WholeRow { name: "find", analyze: find::find }];
+pub const WHOLES: &[WholeRow] = &[
+    WholeRow { name: "[", analyze: test::test },
+    WholeRow { name: "date", analyze: small::date },
+    WholeRow { name: "dd", analyze: small::dd },
+    WholeRow { name: "find", analyze: find::find },
+    WholeRow { name: "printf", analyze: small::printf },
+    WholeRow { name: "tar", analyze: tar::tar },
+    WholeRow { name: "test", analyze: test::test },
+    WholeRow { name: "xargs", analyze: xargs::xargs },
+];
 
 /// The language analyzer with this name.
 pub fn language(name: &str) -> Option<Language> {
