@@ -188,6 +188,8 @@ pub enum RedirectTarget {
 }
 
 /// One shell word before expansion. A word without parts is the empty string (`""`).
+///
+/// An argument `name=( … )` of `declare` and kin is one word too: its elements' parts among quoted text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Word {
     pub span: Span,
@@ -216,7 +218,7 @@ pub enum PartKind {
     },
     /// `$(( … ))`, `$[ … ]`: the text between, as a word whose parts are its expansions.
     Arithmetic(Box<Word>),
-    /// `@(a|b)` and kin: a pattern that matches files.
+    /// `@(a|b)` and kin without expansions, as written: a pattern. One with expansions is unquoted text around them.
     ExtendedGlob(String),
 }
 
