@@ -8,6 +8,7 @@ pub mod assessment;
 pub mod catalogue;
 pub mod class;
 pub mod parse;
+pub mod places;
 pub mod reading;
 pub mod reasons;
 pub mod syntax;

@@ -1,0 +1,674 @@
+//! From options and operands to a class with reasons: what each role means, and what a program does with its input.
+
+use super::Catalogue;
+use super::reader::{Doubt, DoubtKind, Parsed, Seen, parse, shown};
+use super::schema::{Entry, Fact, Feed, Form, Kind, Place, Role, Times};
+use crate::assess::analyzers;
+use crate::assess::places::{self, Touch};
+use crate::assess::reading::{Arg, Cwd, Ground, Inflow, Invocation, Nested, Reading, Value};
+use crate::assess::{Attribute, Class, Code, Dialect, Effect, Operand, Span};
+
+/// Most combinations of words that are one of a few; beyond it such words are unknown.
+const CHOICES_MAX: usize = 24;
+
+/// What the call does: the highest over every combination of its words.
+pub fn judge(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Reading {
+    let mut all: Vec<Vec<Arg>> = vec![Vec::with_capacity(at.args.len())];
+    for arg in at.args {
+        match &arg.value {
+            Value::OneOf(few) if !few.is_empty() && !arg.many && all.len() * few.len() <= CHOICES_MAX => {
+                all = all
+                    .iter()
+                    .flat_map(|words| few.iter().map(|one| [words.as_slice(), &[Arg::known(one, arg.span)]].concat()))
+                    .collect();
+            }
+            Value::OneOf(_) => {
+                let unknown = Value::Unknown { prefix: String::new() };
+                all.iter_mut().for_each(|words| words.push(Arg { value: unknown.clone(), ..arg.clone() }));
+            }
+            Value::Known(_) | Value::Glob(_) | Value::Unknown { .. } => {
+                all.iter_mut().for_each(|words| words.push(arg.clone()));
+            }
+        }
+    }
+    let mut merged: Option<Reading> = None;
+    for words in &all {
+        let one = judge_words(catalogue, entry, &Invocation { args: words, ..*at });
+        match &mut merged {
+            None => merged = Some(one),
+            Some(so_far) => merge(so_far, one),
+        }
+    }
+    merged.unwrap_or_else(Reading::observing)
+}
+
+/// Both happen: the higher class, all reasons, everything nested.
+fn merge(into: &mut Reading, other: Reading) {
+    into.class = into.class.max(other.class);
+    into.attributes.extend(other.attributes);
+    for reason in other.reasons {
+        if !into.reasons.contains(&reason) {
+            into.reasons.push(reason);
+        }
+    }
+    for effect in other.effects {
+        if !into.effects.contains(&effect) {
+            into.effects.push(effect);
+        }
+    }
+    for nested in other.nested {
+        if !into.nested.contains(&nested) {
+            into.nested.push(nested);
+        }
+    }
+    into.unknowns.extend(other.unknowns);
+}
+
+fn judge_words(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Reading {
+    if let [only] = at.args
+        && only.text().is_some_and(|text| entry.help.split(' ').any(|help| help == text))
+    {
+        return helps(entry, only);
+    }
+    if !entry.whole.is_empty() {
+        return by_analyzer(entry, at);
+    }
+    let parsed = parse(catalogue, entry, at.args);
+    let leaf = parsed.leaf();
+    if parsed.help
+        && let Some(last) = at.args.last()
+    {
+        return helps(leaf, last);
+    }
+    if !leaf.whole.is_empty() {
+        let skip = parsed.levels.len() - 1;
+        let plain = parsed.flags.iter().all(|seen| seen.entry.path != leaf.path) && at.args.len() >= skip;
+        if plain && parsed.levels.len() > 1 {
+            return by_analyzer(leaf, &Invocation { args: &at.args[skip..], ..*at });
+        }
+    }
+    let ground = moved(&parsed, at.ground);
+    let mut judge = Judge { at, ground: &ground, parsed: &parsed, out: Reading::observing(), languages: Vec::new() };
+    judge.itself();
+    judge.options();
+    judge.doubts();
+    judge.operands();
+    judge.languages();
+    judge.input();
+    let mut out = judge.out;
+    places::settle(&mut out, &ground, at.span);
+    if out.reasons.is_empty() {
+        observes(&mut out, leaf, at);
+    }
+    out
+}
+
+/// Say why nothing raised.
+fn observes(out: &mut Reading, leaf: &Entry, at: &Invocation<'_>) {
+    let text = match out.nested.is_empty() {
+        true => format!("`{}` only observes with these arguments", leaf.path),
+        false => format!("`{}` adds nothing to what it runs", leaf.path),
+    };
+    out.raise(Code::KnownRead, Class::Read, at.span, text);
+}
+
+fn helps(entry: &Entry, option: &Arg) -> Reading {
+    let mut out = Reading::observing();
+    let text = format!("`{}` makes `{}` print a text and end", shown(option), entry.path);
+    out.raise(Code::KnownRead, Class::Read, option.span, text);
+    out
+}
+
+fn by_analyzer(entry: &Entry, at: &Invocation<'_>) -> Reading {
+    let mut out = match analyzers::whole(&entry.whole) {
+        Some(analyze) => analyze(at),
+        None => {
+            let mut out = Reading::observing();
+            out.lost(entry.class, at.span, format!("nothing reads the arguments of `{}`", entry.path));
+            out
+        }
+    };
+    if entry.class > out.class {
+        out.raise(code_of(entry.class), entry.class, at.span, does(entry, None));
+    }
+    places::settle(&mut out, at.ground, at.span);
+    if out.reasons.is_empty() {
+        observes(&mut out, entry, at);
+    }
+    out
+}
+
+/// Where the program works after `-C DIR`.
+fn moved(parsed: &Parsed<'_>, ground: &Ground) -> Ground {
+    let mut ground = ground.clone();
+    for seen in parsed.flags.iter().filter(|seen| seen.flag.kind.role == Role::Cd) {
+        let Some(value) = &seen.value else { continue };
+        ground.cwd = match (value.text(), &ground.cwd) {
+            (Some(dir), _) if dir.starts_with(['/', '~']) => Cwd::Known(dir.to_owned()),
+            (Some(dir), Cwd::Known(cwd)) => Cwd::Known(format!("{cwd}/{dir}")),
+            (Some(dir), Cwd::Workspace) if !dir.split('/').any(|part| part == "..") => Cwd::Workspace,
+            (Some(_) | None, _) => Cwd::Unknown,
+        };
+    }
+    ground
+}
+
+/// The lint name of a bare class.
+fn code_of(class: Class) -> Code {
+    match class {
+        Class::Read => Code::KnownRead,
+        Class::Write => Code::ChangesState,
+        Class::Network => Code::ReachesNetwork,
+        Class::Install => Code::Installs,
+        Class::Destructive => Code::Destroys,
+    }
+}
+
+/// What an entry does, as a sentence.
+fn does(entry: &Entry, form: Option<&Form>) -> String {
+    let class = form.map_or(entry.class, |form| form.class);
+    let said = form.map(|form| form.does.as_ref()).filter(|text| !text.is_empty()).unwrap_or(entry.does.as_ref());
+    let default = match class {
+        Class::Read => "only observes",
+        Class::Write => "changes files, processes or other state",
+        Class::Network => "reaches the network",
+        Class::Install => "installs packages, or code that runs later",
+        Class::Destructive => "cannot be undone",
+    };
+    format!("`{}` {}", entry.path, if said.is_empty() { default } else { said })
+}
+
+struct Judge<'x, 'c> {
+    at: &'x Invocation<'x>,
+    ground: &'x Ground,
+    parsed: &'x Parsed<'c>,
+    out: Reading,
+    /// Expressions by language, joined when all are known.
+    languages: Vec<(&'c str, Vec<Arg>)>,
+}
+
+impl<'c> Judge<'_, 'c> {
+    fn has(&self, name: &str) -> bool {
+        self.parsed.flags.iter().any(|seen| seen.flag.spellings().any(|s| s == name))
+    }
+
+    fn marked(&self, mark: &str) -> bool {
+        self.parsed.flags.iter().any(|seen| seen.flag.mark == mark)
+    }
+
+    /// The first form that fits.
+    fn form(&self) -> Option<&'c Form> {
+        self.parsed.leaf().forms.iter().find(|form| {
+            let any = form.any.is_empty() || form.any.split(' ').any(|name| self.has(name));
+            let none = form.none.is_empty() || !form.none.split(' ').any(|name| self.has(name));
+            let few = form.operands.is_none_or(|max| {
+                let operands = &self.parsed.operands;
+                let several = operands.iter().any(|arg| arg.many || matches!(arg.value, Value::Glob(_)));
+                !several && self.parsed.firm >= operands.len() && operands.len() <= usize::from(max)
+            });
+            any && none && few
+        })
+    }
+
+    fn itself(&mut self) {
+        let leaf = self.parsed.leaf();
+        let form = self.form();
+        let class = form.map_or(leaf.class, |form| form.class);
+        if class > Class::Read {
+            self.out.raise(code_of(class), class, self.at.span, does(leaf, form));
+        }
+        for level in &self.parsed.levels {
+            for name in level.attributes.split_ascii_whitespace() {
+                if let Some(attribute) = Attribute::ALL.into_iter().find(|a| a.name() == name) {
+                    self.out.attributes.insert(attribute);
+                }
+            }
+            for word in level.effects.split_ascii_whitespace() {
+                self.fact(word);
+            }
+        }
+    }
+
+    fn fact(&mut self, word: &str) {
+        let (name, of) = word.split_once('(').unwrap_or((word, ""));
+        let of = of.trim_end_matches(')').to_owned();
+        let operand = if of.is_empty() { Operand::Any } else { Operand::Known(of.clone()) };
+        let effect = match Fact::from_name(name) {
+            Some(Fact::ProcInspect) => Effect::ProcInspect,
+            Some(Fact::NetInspect) => Effect::NetInspect,
+            Some(Fact::NetOut) => Effect::NetOut(operand),
+            Some(Fact::NetListen) => Effect::NetListen(operand),
+            Some(Fact::UnixSocket) => Effect::UnixSocket(operand),
+            Some(Fact::Credential) => Effect::UsesCredential(of),
+            Some(Fact::Install) => Effect::Install(of),
+            Some(Fact::Signal) => Effect::Signal(operand),
+            Some(Fact::Device) => Effect::Device(operand),
+            Some(Fact::Privilege) => Effect::Privilege(of),
+            // Printing the environment is reading secrets only where it holds some: the walk knows the names.
+            Some(Fact::Environment) => Effect::SecretRead(Operand::Any),
+            Some(Fact::ShellState) => Effect::ShellState(of),
+            Some(Fact::Exec) => Effect::Exec(operand),
+            Some(Fact::Appends) | None => return,
+        };
+        // What an entry only may do (a socket it reads from) does not raise a class that was judged by hand.
+        self.out.effects.push(effect);
+    }
+
+    fn options(&mut self) {
+        let parsed = self.parsed;
+        for seen in &parsed.flags {
+            if seen.flag.class > Class::Read {
+                let why = seen.entry.why.iter().find(|(name, _)| seen.flag.spellings().any(|s| s == name));
+                let text = match why {
+                    Some((_, phrase)) => format!("`{}` makes `{}` {phrase}", seen.written, seen.entry.path),
+                    None => format!("`{}` makes `{}` {}", seen.written, parsed.leaf().path, verb(seen.flag.class)),
+                };
+                self.out.raise(code_of(seen.flag.class), seen.flag.class, seen.span, text);
+            }
+            if let Some(value) = &seen.value {
+                let how = format!("`{}` makes `{}`", full(seen, value), parsed.leaf().path);
+                self.role(seen.flag.kind, value, seen.span, &how);
+            }
+        }
+    }
+
+    fn doubts(&mut self) {
+        let leaf = self.parsed.leaf();
+        for Doubt { written, span, kind } in &self.parsed.doubts {
+            let (code, class, text) = match kind {
+                DoubtKind::Option => (
+                    Code::UnknownFlag,
+                    leaf.unknown_flag,
+                    format!("`{written}` is not an option of `{}` that is known to only observe", leaf.path),
+                ),
+                DoubtKind::Subcommand => (
+                    Code::UnknownSubcommand,
+                    leaf.unknown_sub,
+                    format!("`{written}` is not a subcommand of `{}` that is known", leaf.path),
+                ),
+                DoubtKind::Word => {
+                    let class = if leaf.subs.is_empty() { leaf.unknown_flag } else { leaf.unknown_sub };
+                    let text =
+                        format!("`{written}` is not known before it runs and may be an option of `{}`", leaf.path);
+                    (Code::UnknownWord, class, text)
+                }
+            };
+            self.out.attributes.insert(Attribute::Opaque);
+            self.out.raise(code, class, *span, text);
+        }
+    }
+
+    fn operands(&mut self) {
+        let parsed = self.parsed;
+        let leaf = parsed.leaf();
+        let args = self.form().map_or(leaf.args.as_ref(), |form| form.args.as_ref());
+        let places: Vec<Place<'c>> = Place::list(args).collect();
+        let count = parsed.operands.len();
+        let firm = self.firm(&places);
+        let mut taken = vec![false; places.len()];
+        let mut index = 0;
+        while index < count {
+            let arg = &parsed.operands[index];
+            if index >= firm {
+                // It may stand in any place: each of them is allowed for.
+                let command = places.iter().position(|p| p.kind.role == Role::Command || p.kind.role == Role::Shell);
+                for place in places.iter().filter(|p| p.kind.role != Role::Command && p.kind.role != Role::Shell) {
+                    self.place(*place, arg);
+                }
+                if command.is_some() {
+                    self.command(index, true);
+                    return;
+                }
+                if places.is_empty() && !leaf_takes_words(leaf) {
+                    self.surplus(arg);
+                }
+                index += 1;
+                continue;
+            }
+            match assign(&places, &taken, index, count, arg) {
+                None if leaf_takes_words(leaf) => {}
+                None => self.surplus(arg),
+                Some(which) => {
+                    let place = places[which];
+                    taken[which] = true;
+                    match place.kind.role {
+                        Role::Command => return self.command(index, false),
+                        Role::Shell if place.times == Times::Many => return self.joined(index),
+                        _ => self.place(place, arg),
+                    }
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// Operands before this index stand in the place that their position says.
+    fn firm(&self, places: &[Place<'_>]) -> usize {
+        let operands = &self.parsed.operands;
+        let several = |arg: &Arg| arg.many || matches!(arg.value, Value::Glob(_));
+        let Some(first) = operands.iter().position(several) else { return self.parsed.firm };
+        let last = operands.iter().rposition(several).unwrap_or(first);
+        let many = places.iter().position(|p| p.times == Times::Many);
+        // Words that may be several are of no matter inside the place that takes many.
+        let steady = many.is_some_and(|many| many <= first && places.len() - many - 1 < operands.len() - last);
+        if steady { self.parsed.firm } else { self.parsed.firm.min(first) }
+    }
+
+    fn surplus(&mut self, arg: &Arg) {
+        let leaf = self.parsed.leaf();
+        // An unknown subcommand has been said already.
+        if self.parsed.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Subcommand) {
+            return;
+        }
+        let text = format!("`{}` is an operand more than `{}` is known to take", shown(arg), leaf.path);
+        self.out.raise(Code::SurplusOperand, leaf.unknown_flag, arg.span, text);
+    }
+
+    fn place(&mut self, place: Place<'c>, arg: &Arg) {
+        let leaf = self.parsed.leaf();
+        if place.class > Class::Read {
+            let text = format!("`{}` makes `{}` {}", shown(arg), leaf.path, verb(place.class));
+            self.out.raise(code_of(place.class), place.class, arg.span, text);
+        }
+        let how = format!("`{} {}`", leaf.path, shown(arg));
+        self.role(place.kind, arg, arg.span, &how);
+    }
+
+    /// The words from `index` on are a command of their own.
+    fn command(&mut self, index: usize, loose: bool) {
+        let leaf = self.parsed.leaf();
+        let args = self.parsed.operands[index..].to_vec();
+        let appended = leaf.effects.split(' ').any(|word| word == "appends");
+        if loose {
+            let text = format!("`{}` may be the program that `{}` runs", shown(&args[0]), leaf.path);
+            self.out.attributes.insert(Attribute::Opaque);
+            self.out.raise(Code::UnknownWord, Class::Write, args[0].span, text);
+        }
+        let stdin = if appended { Inflow::Nothing } else { self.at.stdin.clone() };
+        let assignments = self.assignments();
+        self.out.nested.push(Nested::Argv { via: leaf.path.to_string(), args, appended, stdin, assignments });
+    }
+
+    /// `NAME=value` words in front of the command.
+    fn assignments(&self) -> Vec<(String, Value)> {
+        let words = self.parsed.operands.iter().filter_map(Arg::text);
+        words
+            .map_while(|text| text.split_once('='))
+            .map(|(name, value)| (name.to_owned(), Value::Known(value.to_owned())))
+            .collect()
+    }
+
+    /// The words from `index` on are joined by spaces and read by a shell.
+    fn joined(&mut self, index: usize) {
+        let words = &self.parsed.operands[index..];
+        let span = words.iter().fold(words[0].span, |span, word| span.to(word.span));
+        let mut text = String::new();
+        let mut known = true;
+        for (n, word) in words.iter().enumerate() {
+            if n > 0 {
+                text.push(' ');
+            }
+            match word.text() {
+                Some(word) => text.push_str(word),
+                None => {
+                    known = false;
+                    break;
+                }
+            }
+        }
+        let value = if known { Value::Known(text) } else { Value::Unknown { prefix: text } };
+        self.shell(Arg { value, many: false, span }, Vec::new(), self.at.stdin.clone());
+    }
+
+    fn shell(&mut self, text: Arg, positional: Vec<Arg>, stdin: Inflow) {
+        let via = self.parsed.leaf().path.to_string();
+        let bash = matches!(via.as_str(), "bash" | "zsh" | "ksh");
+        let dialect = if bash { Dialect::Bash } else { Dialect::Sh };
+        self.out.nested.push(Nested::Shell { via, text, positional, dialect, stdin });
+    }
+
+    /// What a value is to its program.
+    fn role(&mut self, kind: Kind<'c>, arg: &Arg, span: Span, how: &str) {
+        let leaf = self.parsed.leaf();
+        match kind.role {
+            Role::Text | Role::Number | Role::Glob | Role::Ref | Role::Secret | Role::Container => {}
+            Role::PathRead | Role::Dir | Role::Cd => self.out.reads(&arg.value),
+            Role::PathWrite | Role::PathReadWrite => self.write(arg, span, how),
+            Role::PathDelete => self.delete(arg, span, how),
+            Role::Host | Role::Url => self.out.reaches(&arg.value, span, how),
+            Role::Remote => self.remote(arg, span, how),
+            Role::Login => {
+                self.out.reaches(&arg.value, span, how);
+                if arg.text().is_some_and(|text| places::is_loopback(places::host_of(text))) {
+                    self.out.attributes.insert(Attribute::Itself);
+                    let text = format!("{how} reaches this machine, outside the fence");
+                    self.out.raise(Code::Loopback, Class::Destructive, span, text);
+                }
+            }
+            Role::Command | Role::Shell => self.shell_value(arg),
+            Role::Script => {
+                self.out.reads(&arg.value);
+                self.out.opaque(Class::Write, span, format!("{how} runs the code in a file"));
+            }
+            Role::Code => {
+                self.out.opaque(Class::Write, span, format!("{how} runs code given as text"));
+                if !kind.of.is_empty() {
+                    self.language(kind.of, arg);
+                }
+            }
+            Role::Expression => self.language(kind.of, arg),
+            Role::Key => self.key(kind.of, arg, span, how),
+            Role::Pid => {
+                for operand in analyzers::say::operands(&arg.value) {
+                    self.out.effects.push(Effect::Signal(operand));
+                }
+                self.out.raise(Code::Signals, Class::Write, span, format!("{how} signals a process"));
+            }
+            Role::Package => {
+                let of = if kind.of.is_empty() { leaf.path.split(' ').next().unwrap_or("") } else { kind.of };
+                self.out.effects.push(Effect::Install(of.to_owned()));
+                self.out.raise(Code::Installs, Class::Install, span, format!("{how} installs a package"));
+            }
+            Role::Assign => self.assignment(arg, span),
+            Role::Device => {
+                for operand in analyzers::say::operands(&arg.value) {
+                    self.out.effects.push(Effect::Device(operand));
+                }
+                self.out.raise(Code::SystemPath, Class::Destructive, span, format!("{how} changes a device"));
+            }
+        }
+    }
+
+    fn shell_value(&mut self, arg: &Arg) {
+        // A value after `-c`: the operands are its `$0 $1 …`.
+        let positional = self.parsed.operands.clone();
+        let stdin = self.at.stdin.clone();
+        self.shell(arg.clone(), positional, stdin);
+    }
+
+    fn write(&mut self, arg: &Arg, span: Span, how: &str) {
+        if arg.text().is_some_and(places::is_nothing) {
+            return;
+        }
+        self.out.writes(&arg.value, span, how);
+        self.raise_by_place(Touch::Write, arg, span);
+    }
+
+    fn delete(&mut self, arg: &Arg, span: Span, how: &str) {
+        self.out.deletes(&arg.value, span, how);
+        self.raise_by_place(Touch::Delete { recursive: self.marked("recursive") }, arg, span);
+    }
+
+    fn raise_by_place(&mut self, touch: Touch, arg: &Arg, span: Span) {
+        let touch = if touch == Touch::Write && self.marked("recursive") { Touch::Below } else { touch };
+        for operand in analyzers::say::operands(&arg.value) {
+            if let Some(meaning) = places::judge(touch, &operand, self.ground) {
+                places::apply(&mut self.out, &operand, meaning, span);
+            }
+        }
+    }
+
+    /// A repository: a local path, a URL, `host:path`, a helper that runs code, or the name of a configured one.
+    fn remote(&mut self, arg: &Arg, span: Span, how: &str) {
+        match arg.text() {
+            Some(text) if text.starts_with("ext::") || text.starts_with("fd::") => {
+                self.out.opaque(Class::Network, span, format!("{how} runs a command as the transport"));
+            }
+            Some(text) if text.contains("::") => {
+                self.out.opaque(Class::Network, span, format!("{how} runs a remote helper"));
+            }
+            Some(text) if text.starts_with(['/', '.', '~']) || text.starts_with("file://") => {
+                self.out.reads(&arg.value);
+            }
+            Some(_) | None => self.out.reaches(&arg.value, span, how),
+        }
+    }
+
+    fn assignment(&mut self, arg: &Arg, span: Span) {
+        use super::environment::{Influence, influence_of};
+        let (name, value) = match &arg.value {
+            Value::Known(text) => match text.split_once('=') {
+                Some((name, value)) => (name, value),
+                None => return,
+            },
+            Value::Unknown { prefix } => (prefix.split('=').next().unwrap_or(""), "?"),
+            Value::Glob(_) | Value::OneOf(_) => ("", "?"),
+        };
+        let named = !name.is_empty() && arg.text().is_some()
+            || matches!(&arg.value, Value::Unknown { prefix } if prefix.contains('='));
+        if !named || influence_of(name, value) != Influence::Harmless {
+            self.out.effects.push(Effect::EnvInfluence(name.to_owned()));
+            let text = format!("setting `{name}` changes what the command runs or uses");
+            self.out.raise(Code::RunsCode, Class::Write, span, text);
+        }
+    }
+
+    /// `key=value` settings of which a table names the harmless ones.
+    fn key(&mut self, table: &str, arg: &Arg, span: Span, how: &str) {
+        let known = super::keys::is_harmless(table, arg.text().unwrap_or(""));
+        if !known || arg.text().is_none() {
+            self.out.opaque(Class::Write, span, format!("{how} use a setting that may run code"));
+        }
+    }
+
+    fn language(&mut self, name: &'c str, arg: &Arg) {
+        match self.languages.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, parts)) => parts.push(arg.clone()),
+            None => self.languages.push((name, vec![arg.clone()])),
+        }
+    }
+
+    fn languages(&mut self) {
+        for (name, parts) in std::mem::take(&mut self.languages) {
+            match (analyzers::language(name), analyzers::joined(name, &parts)) {
+                (Some(analyze), Some(whole)) => analyze(&whole, self.at, &mut self.out),
+                (Some(_) | None, _) => {
+                    let span = parts[0].span;
+                    let text = format!("nothing reads the {name} text {}", analyzers::say::shown(&parts[0].value));
+                    self.out.lost(Class::Write, span, text);
+                }
+            }
+        }
+    }
+
+    /// A shell or interpreter without a script runs its standard input.
+    fn input(&mut self) {
+        let leaf = self.parsed.leaf();
+        let shell = match leaf.stdin {
+            Feed::Data => return,
+            Feed::Shell => true,
+            Feed::Code => false,
+        };
+        let given = self.parsed.flags.iter().any(|seen| seen.flag.mark == "script");
+        let reads_input = self.has("-s") && shell;
+        let dash = self.parsed.operands.first().and_then(Arg::text) == Some("-");
+        if given || (!self.parsed.operands.is_empty() && !dash && !reads_input) {
+            return;
+        }
+        let span = self.at.span;
+        let name = &leaf.path;
+        match self.at.stdin {
+            Inflow::Nothing => {}
+            Inflow::Known(text) if shell => {
+                let text = Arg::known(text.clone(), span);
+                self.shell(text, Vec::new(), Inflow::Nothing);
+            }
+            Inflow::Known(text) => {
+                self.out.opaque(Class::Write, span, format!("`{name}` runs the code on its standard input"));
+                if let Some(analyze) = analyzers::language(name) {
+                    analyze(&Arg::known(text.clone(), span), self.at, &mut self.out);
+                }
+            }
+            Inflow::Inherited => {
+                self.out.opaque(Class::Write, span, format!("`{name}` runs whatever it is given as input"));
+            }
+            Inflow::Network => {
+                self.fed(Class::Install, format!("`{name}` runs what arrives from the network"));
+            }
+            Inflow::Data => self.fed(Class::Destructive, format!("`{name}` runs what another command prints")),
+            Inflow::Decoded => self.fed(Class::Destructive, format!("`{name}` runs what was decoded just now")),
+        }
+    }
+
+    fn fed(&mut self, class: Class, text: String) {
+        self.out.attributes.insert(Attribute::Opaque);
+        self.out.effects.push(Effect::Exec(Operand::Unknown { prefix: String::new() }));
+        self.out.raise(Code::FedCode, class, self.at.span, text);
+    }
+}
+
+/// An entry above read without an allow-list takes words as they come.
+fn leaf_takes_words(leaf: &Entry) -> bool {
+    leaf.flags.is_none() && leaf.class > Class::Read && leaf.args.is_empty()
+}
+
+fn verb(class: Class) -> &'static str {
+    match class {
+        Class::Read => "observe",
+        Class::Write => "change files or other state",
+        Class::Network => "reach the network",
+        Class::Install => "install packages, or code that runs later",
+        Class::Destructive => "do what cannot be undone",
+    }
+}
+
+/// The option as written, with its value.
+fn full(seen: &Seen<'_>, value: &Arg) -> String {
+    if seen.written.contains('=') || !seen.span.eq(&value.span) {
+        let value = shown(value);
+        if seen.written.ends_with(&value) { seen.written.clone() } else { format!("{} {value}", seen.written) }
+    } else {
+        seen.written.clone()
+    }
+}
+
+/// Which place the operand at `index` of `count` stands in: leading places first, then the one that takes many, and
+/// the trailing ones from the end.
+fn assign(places: &[Place<'_>], taken: &[bool], index: usize, count: usize, arg: &Arg) -> Option<usize> {
+    let assigns = |n: usize| places[n].kind.role == Role::Assign;
+    let is_assignment = arg.text().is_none_or(|text| text.contains('='));
+    let many = (0..places.len()).find(|&n| places[n].times == Times::Many && !assigns(n));
+    // `NAME=value` places hold as many as come, and nothing else.
+    if let Some(first) = (0..places.len()).find(|&n| assigns(n)) {
+        let later = (first + 1..places.len()).any(|n| taken[n]);
+        if is_assignment && !later {
+            return Some(first);
+        }
+    }
+    let open = |n: &usize| !assigns(*n) && (!taken[*n] || Some(*n) == many);
+    match many {
+        None => (0..places.len()).find(|n| open(n)),
+        Some(many) => {
+            if let Some(lead) = (0..many).find(|n| open(n)) {
+                return Some(lead);
+            }
+            let trailing = places.len() - many - 1;
+            let left = count - index;
+            // The last words belong to the trailing places, as far as there are enough words.
+            if left <= trailing && (taken[many] || left < trailing || count > trailing) {
+                return (many + 1..places.len()).nth(trailing - left);
+            }
+            Some(many)
+        }
+    }
+}
