@@ -457,6 +457,20 @@ impl<'c> Judge<'_, 'c> {
                 }
             }
             Role::Expression => self.language(kind.of, arg),
+            // Restored over what is there; the whole tree at once is more than named files.
+            Role::Tree => self.raise_by(Touch::Below, arg, span),
+            Role::Refspec => {
+                let forced = match &arg.value {
+                    Value::Known(text) | Value::Unknown { prefix: text } | Value::Glob(text) => {
+                        text.starts_with(['+', ':'])
+                    }
+                    Value::OneOf(all) => all.iter().any(|text| text.starts_with(['+', ':'])),
+                };
+                if forced {
+                    let text = format!("{how} overwrites or deletes what the remote has");
+                    self.out.raise(Code::Destroys, Class::Destructive, span, text);
+                }
+            }
             Role::Key => self.key(kind.of, arg, span, how),
             Role::Pid => {
                 for operand in analyzers::say::operands(&arg.value) {
@@ -501,6 +515,10 @@ impl<'c> Judge<'_, 'c> {
 
     fn raise_by_place(&mut self, touch: Touch, arg: &Arg, span: Span) {
         let touch = if touch == Touch::Write && self.marked("recursive") { Touch::Below } else { touch };
+        self.raise_by(touch, arg, span);
+    }
+
+    fn raise_by(&mut self, touch: Touch, arg: &Arg, span: Span) {
         for operand in analyzers::say::operands(&arg.value) {
             if let Some(meaning) = places::judge(touch, &operand, self.ground) {
                 places::apply(&mut self.out, &operand, meaning, span);

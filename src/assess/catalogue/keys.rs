@@ -4,6 +4,30 @@
 const TABLES: &[(&str, &[&str])] = &[
     ("npm", &["color", "loglevel", "json", "depth", "fund", "audit", "progress"]),
     ("apt", &["Dpkg::Use-Pty", "quiet", "Acquire::Retries", "APT::Get::Assume-Yes"]),
+    (
+        "git",
+        &[
+            "user.*",
+            "color.*",
+            "branch.*",
+            "init.defaultBranch",
+            "pull.rebase",
+            "pull.ff",
+            "push.default",
+            "push.autoSetupRemote",
+            "core.autocrlf",
+            "core.eol",
+            "core.filemode",
+            "core.ignorecase",
+            "core.quotepath",
+            "commit.gpgsign",
+            "advice.*",
+            "diff.renames",
+            "merge.conflictstyle",
+            "rerere.enabled",
+            "remote.*.url",
+        ],
+    ),
     ("journal", &["SYSTEMD_*"]),
 ];
 
