@@ -186,12 +186,12 @@ impl Drop for World {
         // A gate that a shell started by itself says who it is in its lock.
         if let Ok(pid) = std::fs::read_to_string(self.dir().join("state/gate.lock"))
             && let Ok(pid) = pid.trim().parse::<i32>()
-            && std::fs::read_link(format!("/proc/{pid}/exe"))
-                .is_ok_and(|exe| exe == PathBuf::from(env!("CARGO_BIN_EXE_tollgate")))
+            && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == *env!("CARGO_BIN_EXE_tollgate"))
             && std::fs::read(format!("/proc/{pid}/environ"))
                 .is_ok_and(|environ| String::from_utf8_lossy(&environ).contains(&*self.dir().to_string_lossy()))
         {
-            drop(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL));
+            // It may just have ended by itself.
+            _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::dirs::{self, Dirs};
 use super::protocol::{APPROVE_SOCKET, REQUEST_SOCKET, Socket};
 use super::state::Gate;
 use super::trouble::Trouble;
-use super::{inherited, server};
+use super::{server, sys};
 use crate::facts::codes::Code;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::io::{BufRead, Read, Write};
@@ -44,7 +44,7 @@ pub fn daemon(detach: bool) -> ExitCode {
 }
 
 fn foreground() -> Result<(), Trouble> {
-    let handed = inherited::listeners();
+    let handed = sys::listeners();
     let failed =
         |what: &'static str| move |e: std::io::Error| Trouble::new(Code::GateUnreachable, format!("{what}: {e}"));
     let dirs = Dirs::find()?;
@@ -198,7 +198,7 @@ fn detached() -> Result<(), Trouble> {
     if !leads_group {
         nix::unistd::setsid().map_err(|e| failed("cannot start a session")(e.into()))?;
     }
-    inherited::close_at_exec().map_err(failed("cannot close descriptors"))?;
+    sys::close_at_exec().map_err(failed("cannot close descriptors"))?;
     let mut child = Command::new("/proc/self/exe")
         .args(arguments)
         .env_clear()

@@ -8,7 +8,6 @@ pub mod client;
 mod daemon;
 pub mod dirs;
 mod evidence;
-mod inherited;
 pub mod peers;
 mod prepare;
 pub mod protocol;
@@ -16,6 +15,7 @@ mod requests;
 mod server;
 pub mod start;
 mod state;
+mod sys;
 pub mod trouble;
 mod wire;
 
