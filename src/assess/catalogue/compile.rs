@@ -293,7 +293,17 @@ fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Re
     }
     let help = match (&raw.help, parent) {
         (Some(text), _) => Cow::Owned(squeeze(text)),
-        (None, Some(parent)) => parent.help.clone(),
+        (None, Some(parent)) => {
+            let own: Vec<&str> = raw
+                .flags
+                .as_deref()
+                .unwrap_or("")
+                .split_ascii_whitespace()
+                .flat_map(|t| spelled(t).split(','))
+                .collect();
+            let asks = |word: &&str| matches!(*word, "--help" | "-h") && !own.contains(word);
+            Cow::Owned(parent.help.split(' ').filter(asks).collect::<Vec<_>>().join(" "))
+        }
         (None, None) => Cow::Borrowed("--help --version"),
     };
     Ok(Entry {

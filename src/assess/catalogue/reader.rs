@@ -115,6 +115,12 @@ impl<'c> Reader<'c, '_> {
 
     fn known(&mut self, arg: &Arg, text: &str) {
         let leaf = self.leaf();
+        if leaf.style == Style::None && !leaf.subs.is_empty() && self.out.operands.is_empty() {
+            match self.catalogue.sub(leaf, text) {
+                Some(sub) => return self.descend(sub),
+                None => self.doubt(arg, text, DoubtKind::Subcommand),
+            }
+        }
         if self.plain || leaf.style == Style::None {
             return self.operand(arg);
         }
