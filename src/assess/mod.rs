@@ -11,11 +11,16 @@ pub mod parse;
 pub mod places;
 pub mod reading;
 pub mod reasons;
+mod scope;
 pub mod syntax;
+mod unanalysed;
+mod walk;
+mod words;
 
 pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Reason, Segment, Span, Unknown};
 pub use class::Class;
 pub use reasons::Code;
+pub use unanalysed::unanalysed;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,24 +66,5 @@ impl Question {
 
 /// Answers the room's question. Total: doubt is a class, never an error.
 pub fn assess(question: &Question) -> Assessment {
-    unanalysed(question, "nothing is understood yet")
-}
-
-/// The answer for text that was not understood to its end.
-pub fn unanalysed(question: &Question, why: &str) -> Assessment {
-    let span = Span::new(0, question.text.len().min(u32::MAX as usize) as u32);
-    let reason = Reason { code: Code::Unanalysed, class: Class::Write, text: why.to_owned(), hint: None, span };
-    let attributes: Attributes = [Attribute::Unanalysed, Attribute::Opaque].into();
-    let segment = Segment {
-        span,
-        depth: 0,
-        operator: String::new(),
-        program: None,
-        argv: Vec::new(),
-        class: Class::Write,
-        reasons: vec![reason],
-        effects: vec![Effect::Exec(Operand::Unknown { prefix: String::new() })],
-        attributes: attributes.clone(),
-    };
-    Assessment { class: Class::Write, attributes, segments: vec![segment], unknowns: Vec::new() }
+    walk::question(question)
 }

@@ -46,4 +46,17 @@ reasons! {
     Uploads = "uploads", "data leaves this machine";
     Signals = "signals", "processes are signalled";
     SecretVariable = "secret-variable", "prints variables that may hold credentials";
+    ShellBuiltin = "shell-builtin", "the shell itself does it; nothing outlives this command";
+    Function = "function", "calls a function that the text defines";
+    Redirect = "redirect", "a redirect of the shell";
+    UnknownProgramName = "unknown-program-name", "which program runs is not known before it runs";
+    OutsidePath = "outside-path", "a program that is not one of the system";
+    Shadowed = "shadowed", "a name that was made to mean something else";
+    Influence = "influence", "a variable that influences what programs run";
+    ShellOption = "shell-option", "an option that changes how text is read";
+    HiddenCode = "hidden-code", "text that the shell evaluates again could run commands";
+    SourcedFile = "sourced-file", "a file whose commands are not analysed here runs";
+    ForkBomb = "fork-bomb", "starts itself again and again";
+    Exfiltration = "exfiltration", "a secret or workspace data flows to another machine";
+    AsAsked = "as-asked", "the class that the command itself asks for";
 }

@@ -8,6 +8,24 @@ pub const NESTING_PER_KIND_MAX: usize = 12;
 pub const NESTING_TOTAL_MAX: usize = 24;
 /// Longest run of digits before `<` or `>`.
 pub const REDIRECT_DIGITS_MAX: usize = 9;
+/// Longest text of one value (a variable, a word) that is carried along while words are evaluated.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+/// Most texts one value may be one of; more are unknown.
+pub const VALUE_ALTERNATIVES_MAX: usize = 16;
+/// Most words one brace expansion may make; more are unknown.
+pub const BRACE_WORDS_MAX: usize = 128;
+/// Most nodes (commands, words, arguments) that one assessment walks, nested texts and repeated calls included.
+pub const WALK_NODES_MAX: usize = 50_000;
+/// Most bytes of words that one assessment evaluates.
+pub const WALK_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Deepest walk: compounds, substitutions, calls and nested texts together.
+pub const WALK_DEPTH_MAX: usize = 64;
+/// Deepest text inside text (`eval`, `bash -c`).
+pub const NESTED_TEXT_DEPTH_MAX: usize = 8;
+/// Most variables followed at a time.
+pub const VARIABLES_MAX: usize = 512;
+/// Most segments of one assessment.
+pub const SEGMENTS_MAX: usize = 8192;
 /// Longest line on either socket, newline included.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A parked request waits this long for a decision.

@@ -1,0 +1,324 @@
+//! What is called, and what does it do? A name resolves to a function, a builtin, a shell or a program, in that order.
+
+use super::{Frame, Walk};
+use crate::assess::analyzers::say;
+use crate::assess::catalogue;
+use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
+use crate::assess::scope::{Body, Function, Origin, Positional};
+use crate::assess::words::value;
+use crate::assess::{Attribute, Class, Code, Effect, Operand, Span};
+use std::rc::Rc;
+
+/// Directories whose programs only root can change.
+const SYSTEM_DIRECTORIES: &[&str] =
+    &["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
+
+/// Interpreters that run standard input when they are given no script.
+const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "php",
+    "lua",
+    "tclsh",
+    "Rscript",
+    "deno",
+    "bun",
+    "osascript",
+    "pwsh",
+    "guile",
+];
+
+/// Which kinds of names count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// As typed: functions, builtins, programs.
+    All,
+    /// After `command`: no functions.
+    NoFunctions,
+    /// After `exec`, `env`, `xargs` …: programs only.
+    Programs,
+}
+
+impl Walk<'_> {
+    /// Reads a call of `args` with what arrives on standard input.
+    pub(super) fn call(&mut self, slot: usize, args: &[Arg], origin: Origin) {
+        self.call_as(slot, args, origin, Names::All);
+    }
+
+    pub(super) fn call_as(&mut self, slot: usize, args: &[Arg], origin: Origin, names: Names) {
+        self.deeper((), |walk| {
+            if walk.segments[slot].argv.is_empty() {
+                walk.segments[slot].argv = args.iter().map(operand).collect();
+            }
+            let Some((first, rest)) = args.split_first() else { return };
+            match &first.value {
+                Value::Known(name) if !first.many => walk.named(slot, name, args, origin, names),
+                Value::OneOf(all) if !first.many => {
+                    for name in all {
+                        let mut args = args.to_vec();
+                        args[0] = Arg::known(name.clone(), first.span);
+                        walk.named(slot, name, &args, origin, names);
+                    }
+                }
+                Value::Known(_) | Value::OneOf(_) | Value::Glob(_) | Value::Unknown { .. } => {
+                    walk.unknown_program(slot, first, origin);
+                    // It may be no word at all, or a wrapper of what follows.
+                    if !rest.is_empty() {
+                        walk.call_as(slot, rest, Origin::Text, Names::Programs);
+                    }
+                }
+            }
+        });
+    }
+
+    fn unknown_program(&mut self, slot: usize, word: &Arg, origin: Origin) {
+        let shown = say::shown(&word.value);
+        let (class, code, text) = match origin {
+            Origin::Network => (Class::Install, Code::FedCode, format!("{shown} comes from the network and is run")),
+            Origin::Decoded => (Class::Destructive, Code::FedCode, format!("{shown} was decoded and is run")),
+            Origin::Text | Origin::Number | Origin::Data => (
+                Class::Write,
+                Code::UnknownProgramName,
+                format!("which program {shown} is, is not known before it runs"),
+            ),
+        };
+        self.opaque(slot, code, class, word.span, text);
+    }
+
+    fn named(&mut self, slot: usize, typed: &str, args: &[Arg], origin: Origin, names: Names) {
+        if !self.spend(1) {
+            return;
+        }
+        let span = args[0].span;
+        let first_call = self.segments[slot].program.is_none();
+        if names == Names::All
+            && let Some(function) = self.scope.function(typed).cloned()
+        {
+            if first_call {
+                self.segments[slot].program = Some(typed.to_owned());
+            }
+            self.call_function(slot, typed, &function, args);
+            if !function.doubtful {
+                if self.segments[slot].reasons.is_empty() {
+                    let class = self.segments[slot].class;
+                    self.raise(
+                        slot,
+                        Code::Function,
+                        class,
+                        span,
+                        format!("calls the function `{}`", typed.escape_debug()),
+                    );
+                }
+                return;
+            }
+            let text =
+                format!("`{}` is a function on some ways here and something else on others", typed.escape_debug());
+            self.opaque(slot, Code::Shadowed, Class::Write, span, text);
+        }
+        let Some(name) = system_name(typed) else {
+            self.segments[slot].attributes.insert(Attribute::Opaque);
+            self.segments[slot].effects.push(Effect::Exec(Operand::Known(typed.to_owned())));
+            let text = format!("{} is not a program of the system", say::cut(typed));
+            self.raise(slot, Code::OutsidePath, Class::Write, span, text);
+            return;
+        };
+        if first_call {
+            self.segments[slot].program = Some(name.to_owned());
+        }
+        if self.scope.is_shadowed(name) {
+            self.opaque(slot, Code::Shadowed, Class::Write, span, format!("`{name}` was made to mean something else"));
+        } else if let Some(why) = self.scope.untrusted {
+            self.opaque(slot, Code::Shadowed, Class::Write, span, format!("`{name}` cannot be trusted: {why}"));
+        }
+        let plain = typed == name;
+        if names != Names::Programs && plain && self.builtin(slot, name, args, origin) {
+            return;
+        }
+        if self.shell_program(slot, name, args, origin) {
+            return;
+        }
+        if name == "tollgate" || name == "tollsh" {
+            self.tollgate(slot, args);
+            return;
+        }
+        self.program(slot, name, args, plain);
+    }
+
+    /// A program by its catalogue entry.
+    fn program(&mut self, slot: usize, name: &str, args: &[Arg], plain: bool) {
+        let span = self.segments[slot].span;
+        let stdin = self.stdin.clone();
+        let ground = self.ground();
+        let at =
+            Invocation { program: name, args: &args[1..], span, stdin: &stdin, dialect: self.dialect, ground: &ground };
+        if plain && super::builtins::is_builtin(name) && !catalogue::knows(name) {
+            // Reached as a program (`env true`): what it does to this shell does not last.
+            self.subshell(|walk| walk.builtin(slot, name, args, Origin::Text));
+            return;
+        }
+        let mut reading = catalogue::read(&at);
+        let nested = std::mem::take(&mut reading.nested);
+        self.add(slot, reading);
+        for inner in nested {
+            self.nested(slot, inner);
+        }
+        self.fed_interpreter(slot, name, args);
+    }
+
+    /// An interpreter without a script runs what arrives on its standard input.
+    fn fed_interpreter(&mut self, slot: usize, name: &str, args: &[Arg]) {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        if !INTERPRETERS.contains(&name) && !INTERPRETERS.contains(&stem) {
+            return;
+        }
+        let is_option = |arg: &Arg| arg.text().is_some_and(|text| text.starts_with('-'));
+        let takes_code = args[1..].iter().any(|arg| {
+            arg.text().is_some_and(|t| {
+                t.starts_with('-') && !t.starts_with("--") && t.contains(['c', 'e', 'm', 'r', 'E', 'n', 'p'])
+                    || t == "--version"
+                    || t == "--eval"
+            })
+        });
+        if takes_code || !args[1..].iter().all(is_option) {
+            return;
+        }
+        self.fed(slot, name, args[0].span);
+    }
+
+    /// What arrives on standard input is run.
+    pub(super) fn fed(&mut self, slot: usize, name: &str, span: Span) {
+        let (class, what) = match &self.stdin {
+            Inflow::Nothing => return,
+            Inflow::Network => (Class::Install, "what comes from the network"),
+            Inflow::Decoded => (Class::Destructive, "what was decoded"),
+            Inflow::Data if self.stdin_is_file => (Class::Write, "the file it is given"),
+            Inflow::Data => (Class::Destructive, "output that is not known before it runs"),
+            Inflow::Known(_) | Inflow::Inherited => (Class::Write, "what it is given"),
+        };
+        self.opaque(slot, Code::FedCode, class, span, format!("`{name}` runs {what}"));
+    }
+
+    // -- functions --------------------------------------------------------------------------------------------------
+
+    fn call_function(&mut self, slot: usize, name: &str, function: &Function, args: &[Arg]) {
+        if let Some(frame) = self.calls.iter().rfind(|frame| &*frame.name == name) {
+            if self.forks > frame.forks {
+                let span = self.segments[slot].span;
+                let text = format!("`{}` starts itself again and again in the background", name.escape_debug());
+                self.raise(slot, Code::ForkBomb, Class::Destructive, span, text);
+                return;
+            }
+            if frame.forgetful {
+                return;
+            }
+            // Once more with everything forgotten stands for every deeper call.
+            self.scope.forget_values();
+            self.enter_function(name, function, Positional::Unknown, true);
+            self.scope.forget_values();
+            return;
+        }
+        let rest = Rc::new(args[1..].to_vec());
+        let zero = match &self.scope.positional {
+            Positional::Known { zero, .. } => zero.clone(),
+            Positional::Unknown => None,
+        };
+        self.enter_function(name, function, Positional::Known { zero, rest }, false);
+    }
+
+    /// Reads a definition as for a call of which nothing is known.
+    pub(super) fn definition(&mut self, name: &str, body: &Body) {
+        let function = Function { bodies: vec![body.clone()], doubtful: false };
+        self.subshell(|walk| walk.enter_function(name, &function, Positional::Unknown, false));
+    }
+
+    fn enter_function(&mut self, name: &str, function: &Function, positional: Positional, forgetful: bool) {
+        let outer_positional = std::mem::replace(&mut self.scope.positional, positional);
+        let (outer_here, outer_dialect) = (self.here, self.dialect);
+        let outer_jumps = self.jumped.take();
+        self.calls.push(Frame { name: Rc::from(name), forgetful, forks: self.forks, locals: Vec::new() });
+        let before = self.scope.clone();
+        let mut after = None;
+        for body in &function.bodies {
+            self.scope = before.clone();
+            self.here = body.here;
+            self.dialect = body.dialect;
+            self.child("()", |walk| walk.command(&body.command));
+            super::control::join_into(&mut after, &self.scope);
+        }
+        if let Some(after) = after {
+            self.scope = after;
+        }
+        let frame = self.calls.pop();
+        (self.here, self.dialect) = (outer_here, outer_dialect);
+        self.after_jumps(None);
+        self.jumped = outer_jumps;
+        for (name, old) in frame.into_iter().flat_map(|frame| frame.locals).rev() {
+            self.scope.restore(&name, old);
+        }
+        self.scope.positional = outer_positional;
+    }
+
+    /// Remembers what a `local` hides, so that it comes back.
+    pub(super) fn localize(&mut self, name: &str) {
+        let old = self.scope.variable(name).cloned();
+        if let Some(frame) = self.calls.last_mut()
+            && !frame.locals.iter().any(|(known, _)| known == name)
+        {
+            frame.locals.push((name.to_owned(), old));
+        }
+    }
+
+    // -- tollgate ---------------------------------------------------------------------------------------------------
+
+    /// `tollgate as network -- CMD` asks for more; anything else of the gate is never only looked at.
+    fn tollgate(&mut self, slot: usize, args: &[Arg]) {
+        let span = args[0].span;
+        self.segments[slot].attributes.insert(Attribute::Itself);
+        let words: Vec<Option<&str>> = args.iter().map(Arg::text).collect();
+        let asked = match words.as_slice() {
+            [Some("tollgate"), Some("as"), Some(class @ ("network" | "install")), Some("--"), _, ..] => {
+                Class::from_name(class)
+            }
+            _ => None,
+        };
+        match asked {
+            Some(class) => {
+                self.segments[slot].attributes.remove(&Attribute::Itself);
+                self.raise(slot, Code::AsAsked, class, span, format!("asks for the class `{class}`"));
+                let rest = args[4..].to_vec();
+                let stdin = self.stdin.clone();
+                let via = "tollgate as".to_owned();
+                self.nested(slot, Nested::Argv { via, args: rest, appended: false, stdin, assignments: Vec::new() });
+            }
+            None => {
+                let text = "talks to the gate itself";
+                self.raise(slot, Code::GatePath, Class::Write, span, text);
+            }
+        }
+    }
+}
+
+/// The name by which the catalogue knows what was typed; `None` for a path outside of the system.
+fn system_name(typed: &str) -> Option<&str> {
+    if !typed.contains('/') {
+        return (!typed.is_empty()).then_some(typed);
+    }
+    let name = SYSTEM_DIRECTORIES.iter().find_map(|directory| typed.strip_prefix(directory))?;
+    (!name.is_empty() && !name.contains('/') && name != "." && name != "..").then_some(name)
+}
+
+fn operand(arg: &Arg) -> Operand {
+    match &arg.value {
+        Value::Known(text) if !arg.many => Operand::Known(text.clone()),
+        Value::Glob(pattern) if !arg.many => Operand::Glob(pattern.clone()),
+        Value::Known(_) | Value::OneOf(_) | Value::Glob(_) | Value::Unknown { .. } => {
+            let prefix = if arg.many { String::new() } else { value::prefix(&arg.value).to_owned() };
+            Operand::Unknown { prefix }
+        }
+    }
+}

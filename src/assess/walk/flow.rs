@@ -1,0 +1,168 @@
+//! What flows from one command into the next? Data, the network's, a decoder's or known text; and what leaves.
+
+use super::{Walk, literal};
+use crate::assess::reading::Inflow;
+use crate::assess::scope::Origin;
+use crate::assess::syntax::Command;
+use crate::assess::{Attribute, Class, Code, Effect, Operand, Reason, Segment};
+
+/// Programs that send what they read on standard input to another machine as it is.
+const UPLOADERS: &[&str] =
+    &["curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "ssh", "ftp", "tftp", "mail", "sendmail"];
+
+/// Programs whose output says what is there, not what is in it.
+const LISTERS: &[&str] =
+    &["ls", "find", "fd", "ps", "df", "du", "date", "uname", "hostname", "whoami", "id", "pwd", "wc", "seq", "which"];
+
+/// Programs that print a number (or a plain date).
+const COUNTERS: &[&str] =
+    &["wc", "date", "expr", "nproc", "stat", "id", "seq", "du", "df", "sum", "cksum", "getconf", "tput", "pgrep"];
+
+impl Walk<'_> {
+    /// What the stage whose segments begin at `from` hands to the next one.
+    pub(super) fn outflow(&self, stage: &Command, from: usize) -> Inflow {
+        if let Some(text) = literal::printed(&self.words(), stage, &self.stdin) {
+            return Inflow::Known(text);
+        }
+        match (origin_of(&self.segments[from..]), &self.stdin) {
+            (Origin::Decoded, _) | (_, Inflow::Decoded) => Inflow::Decoded,
+            (Origin::Network, _) | (_, Inflow::Network) => Inflow::Network,
+            (
+                Origin::Text | Origin::Number | Origin::Data,
+                Inflow::Inherited | Inflow::Nothing | Inflow::Known(_) | Inflow::Data,
+            ) => Inflow::Data,
+        }
+    }
+
+    /// Workspace data that a stage reads and the next one sends away.
+    pub(super) fn uploads(&mut self, fed_from: usize, from: usize) {
+        let reads = |s: &Segment| {
+            s.effects.iter().any(|e| matches!(e, Effect::ReadPath(_)))
+                && !s.program.as_deref().is_some_and(|p| LISTERS.contains(&p))
+        };
+        if !matches!(self.stdin, Inflow::Data) || !self.segments[fed_from..from].iter().any(reads) {
+            return;
+        }
+        for segment in &mut self.segments[from..] {
+            let sends = segment.program.as_deref().is_some_and(|p| UPLOADERS.contains(&p));
+            if sends && reaches_network(segment) {
+                exfiltrates(segment, "what the command before it reads is sent to another machine");
+            }
+        }
+    }
+}
+
+/// Where the output of these segments comes from: the most doubtful of them.
+pub(super) fn origin_of(segments: &[Segment]) -> Origin {
+    let worst = segments.iter().map(|segment| {
+        if decodes(segment) {
+            Origin::Decoded
+        } else if reaches_network(segment) {
+            Origin::Network
+        } else {
+            Origin::Data
+        }
+    });
+    match worst.max() {
+        None => Origin::Text,
+        Some(Origin::Data) if counts(segments) => Origin::Number,
+        Some(origin) => origin,
+    }
+}
+
+/// Whether the last command of a substitution prints a number.
+fn counts(segments: &[Segment]) -> bool {
+    let Some(shallowest) = segments.iter().map(|s| s.depth).min() else { return false };
+    let Some(last) = segments.iter().rfind(|s| s.depth == shallowest) else { return false };
+    match last.program.as_deref() {
+        Some("grep" | "rg" | "egrep" | "fgrep") => has_option(last, "-c", "--count"),
+        Some("jq") => known_args(last).any(|a| a == "length"),
+        Some(program) => COUNTERS.contains(&program),
+        None => false,
+    }
+}
+
+pub(super) fn reaches_network(segment: &Segment) -> bool {
+    segment.class == Class::Network
+        || segment.effects.iter().any(|e| matches!(e, Effect::NetOut(_)))
+        || segment.reasons.iter().any(|r| matches!(r.code, Code::ReachesNetwork | Code::Uploads))
+}
+
+/// Whether its output is what was packed or encoded in its input.
+fn decodes(segment: &Segment) -> bool {
+    match segment.program.as_deref() {
+        Some("base64" | "base32" | "basenc" | "uuencode" | "gbase64") => {
+            has_option(segment, "-d", "--decode") || has_option(segment, "-D", "--decode")
+        }
+        Some("xxd") => has_option(segment, "-r", "-revert"),
+        Some("gzip" | "bzip2" | "xz" | "zstd" | "lz4" | "lzma" | "brotli" | "lzip" | "compress") => {
+            has_option(segment, "-d", "--decompress") || has_option(segment, "-dc", "--uncompress")
+        }
+        Some(
+            "gunzip" | "zcat" | "bunzip2" | "bzcat" | "unxz" | "xzcat" | "unzstd" | "zstdcat" | "uudecode" | "unlzma"
+            | "lzcat" | "uncompress",
+        ) => true,
+        Some("openssl") => has_option(segment, "-d", "-d"),
+        Some("gpg" | "gpg2" | "age" | "sops") => has_option(segment, "-d", "--decrypt"),
+        Some(_) | None => false,
+    }
+}
+
+fn known_args(segment: &Segment) -> impl Iterator<Item = &str> {
+    segment.argv.iter().skip(1).filter_map(|operand| match operand {
+        Operand::Known(text) => Some(text.as_str()),
+        Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
+    })
+}
+
+/// Whether the option is there, also in a cluster; a doubtful word may be it.
+fn has_option(segment: &Segment, short: &str, long: &str) -> bool {
+    let doubtful = segment
+        .argv
+        .iter()
+        .skip(1)
+        .any(|o| matches!(o, Operand::Unknown { prefix } if prefix.is_empty() || prefix.starts_with('-')));
+    let letter = short.trim_start_matches('-');
+    doubtful
+        || known_args(segment).any(|arg| {
+            arg == short
+                || (arg.len() > 3 && long.starts_with(arg.split('=').next().unwrap_or(arg)) && arg.starts_with("--"))
+                || arg == long
+                || (arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter))
+        })
+}
+
+/// A secret that is read and a network that is reached in one command.
+pub(super) fn exfiltration(segments: &mut [Segment]) {
+    let secret = segments.iter().any(|s| s.attributes.contains(&Attribute::SecretRead));
+    if secret && segments.iter().any(reaches_network) {
+        for segment in segments.iter_mut().filter(|s| reaches_network(s)) {
+            exfiltrates(segment, "a secret is read and the network reached in one command");
+        }
+    }
+}
+
+fn exfiltrates(segment: &mut Segment, why: &str) {
+    segment.attributes.insert(Attribute::Exfiltration);
+    segment.class = Class::Destructive;
+    let reason = Reason {
+        code: Code::Exfiltration,
+        class: Class::Destructive,
+        text: why.to_owned(),
+        hint: None,
+        span: segment.span,
+    };
+    if !segment.reasons.contains(&reason) {
+        segment.reasons.insert(0, reason);
+    }
+}
+
+/// The origin of what arrives.
+pub(super) fn origin_of_inflow(inflow: &Inflow) -> Origin {
+    match inflow {
+        Inflow::Inherited | Inflow::Nothing | Inflow::Known(_) => Origin::Text,
+        Inflow::Data => Origin::Data,
+        Inflow::Network => Origin::Network,
+        Inflow::Decoded => Origin::Decoded,
+    }
+}
