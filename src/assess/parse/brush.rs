@@ -14,9 +14,9 @@ use brush_parser::{Parser, ParserOptions, SourceSpan};
 use std::borrow::Cow;
 
 /// The outline of `text` as brush reads it, or why it has none.
-pub(super) fn outline(text: &str) -> Result<Vec<Event<'_>>, String> {
-    // Extended globs are off until a script turns them on; `sh` to us is bash in POSIX mode, which keeps its grammar.
-    let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+pub(super) fn outline(text: &str, globs: bool) -> Result<Vec<Event<'_>>, String> {
+    // `sh` to us is bash in POSIX mode, which keeps bash's grammar.
+    let options = ParserOptions { enable_extended_globbing: globs, ..ParserOptions::default() };
     let program = Parser::new(text.as_bytes(), &options).parse_program().map_err(|error| error.to_string())?;
     let offsets = if text.is_ascii() { None } else { Some(text.char_indices().map(|(at, _)| at).collect()) };
     let mut lower = Lower { text, offsets, events: Vec::new(), bodies: Vec::new() };

@@ -1,5 +1,6 @@
 //! Which compound command begins here, and where does each of its parts end?
 
+use super::dissent::Feature;
 use super::outline::{Event, Shape, joined, squeezed};
 use super::reader::{RESERVED, Read, Reader, Stop};
 use super::word::Mode;
@@ -169,6 +170,7 @@ impl<'t> Reader<'t> {
         if self.raw_word() != "{" {
             return self.do_group();
         }
+        self.uses(Feature::BraceLoop);
         self.at += 1;
         self.mark("do");
         let body = self.commands(Stop::Words(&["}"]))?;
@@ -183,6 +185,9 @@ impl<'t> Reader<'t> {
             return self.for_arithmetic(start);
         }
         let name = self.identifier()?;
+        if select {
+            self.uses(Feature::Select);
+        }
         self.open(if select { Shape::Select } else { Shape::For });
         self.frame.events.push(Event::Name(name.into()));
         self.linebreaks()?;
@@ -237,6 +242,9 @@ impl<'t> Reader<'t> {
         for (close, double) in [(b';', false), (b';', false), (b')', true)] {
             let Some((word, text)) = self.arithmetic(close, double)? else { return self.unexpected() };
             let text = squeezed(text);
+            if text.is_empty() {
+                self.uses(Feature::EmptyForPart);
+            }
             self.frame.events.push(Event::Squeezed(if text.is_empty() { "1".to_owned() } else { text }));
             header.push(word);
         }
@@ -331,6 +339,9 @@ impl<'t> Reader<'t> {
         let compound = ["{", "if", "while", "until", "for", "select", "case", "[["];
         if self.peek() != Some(b'(') && !compound.contains(&self.raw_word()) {
             return self.unexpected();
+        }
+        if self.raw_word() == "[[" {
+            self.uses(Feature::FunctionTest);
         }
         let body = Box::new(self.command()?);
         self.frame.events.push(Event::Close);

@@ -1,6 +1,8 @@
 //! Where does a here-document end, and what does bash read as its body?
 
+use super::dissent::Feature;
 use super::reader::{Read, Reader, is_meta};
+use super::simple::identifier_len;
 use super::source::{Derived, Origin};
 use super::{Rejected, Span};
 use crate::assess::syntax::*;
@@ -23,7 +25,15 @@ impl Reader<'_> {
         while let Some(byte) = self.peek() {
             match byte {
                 _ if is_meta(byte) => break,
-                b'$' | b'`' => return self.no("the delimiter of this here-document holds an expansion"),
+                // bash takes `$E` and `${E}` for what they are, letter by letter.
+                b'$' => match self.name_in_delimiter() {
+                    Some(len) => {
+                        text.extend_from_slice(&self.bytes[self.at..self.at + len]);
+                        self.at += len;
+                    }
+                    None => return self.no("the delimiter of this here-document holds an expansion"),
+                },
+                b'`' => return self.no("the delimiter of this here-document holds an expansion"),
                 b'\'' | b'"' => {
                     quoted = true;
                     let from = self.at + 1;
@@ -55,6 +65,18 @@ impl Reader<'_> {
         }
     }
 
+    /// The length of a `$name` or `${name}` here.
+    fn name_in_delimiter(&self) -> Option<usize> {
+        let rest = &self.bytes[self.at + 1..];
+        let braced = rest.first() == Some(&b'{');
+        let len = identifier_len(&rest[usize::from(braced)..]);
+        match (len, braced) {
+            (0, _) => None,
+            (_, false) => Some(len + 1),
+            (_, true) => (rest.get(len + 1) == Some(&b'}')).then_some(len + 3),
+        }
+    }
+
     /// The bodies of all pending here-documents; the cursor is behind a newline.
     pub(super) fn bodies(&mut self) -> Read<()> {
         for pending in std::mem::take(&mut self.frame.pending) {
@@ -70,7 +92,11 @@ impl Reader<'_> {
         let mut derived = Derived::default();
         let end = loop {
             if self.at_end() {
-                return Err(Rejected::new("a here-document has no end", self.span(start, start)));
+                if self.frame.parenthesized {
+                    return Err(Rejected::new("a here-document has no end", self.span(start, start)));
+                }
+                self.uses(Feature::OpenHereDocument);
+                break self.at;
             }
             let from = self.at;
             let line = self.line(pending.quoted);

@@ -9,6 +9,7 @@ mod agree;
 mod brush;
 mod compound;
 mod conditional;
+mod dissent;
 mod expansion;
 mod heredoc;
 mod limits;

@@ -8,8 +8,8 @@ use ::rable::{CasePattern, ListOperator, Node, NodeKind, PipeSep};
 use std::borrow::Cow;
 
 /// The outline of `text` as rable reads it, or why it has none.
-pub(super) fn outline(text: &str) -> Result<Vec<Event<'static>>, String> {
-    let nodes = ::rable::parse(text, false).map_err(|error| error.to_string())?;
+pub(super) fn outline(text: &str, globs: bool) -> Result<Vec<Event<'_>>, String> {
+    let nodes = ::rable::parse(text, globs).map_err(|error| error.to_string())?;
     let mut lower = Lower::default();
     for node in &nodes {
         lower.list(node)?;

@@ -5,6 +5,7 @@
 //! versions differ, or where its reading depends on something that is not in the text, the reader refuses.
 
 use super::agree;
+use super::dissent::Feature;
 use super::heredoc::Pending;
 use super::outline::Event;
 use super::source::Origin;
@@ -38,6 +39,8 @@ pub(super) struct Frame<'t> {
     pub(super) bodies: Vec<Option<Word>>,
     /// Their texts, by the same number.
     pub(super) texts: Vec<String>,
+    /// What the parsers are known to read differently.
+    pub(super) features: Vec<Feature>,
     /// Inside `$( )`, `<( )`, `>( )`.
     pub(super) parenthesized: bool,
 }
@@ -75,7 +78,7 @@ impl<'t> Reader<'t> {
         let mut script = self.list(Stop::End)?;
         self.close_frame(&mut script)?;
         let span = self.span(0, self.text.len());
-        agree::confirm(self.text, &self.frame.events).map_err(|why| Rejected::new(why, span))?;
+        agree::confirm(self.text, &self.frame.events, &self.frame.features).map_err(|why| Rejected::new(why, span))?;
         script.span = span;
         Ok(script)
     }
@@ -97,7 +100,7 @@ impl<'t> Reader<'t> {
                 span,
             ));
         }
-        agree::confirm(text, &self.frame.events).map_err(|why| Rejected::new(why, span))?;
+        agree::confirm(text, &self.frame.events, &self.frame.features).map_err(|why| Rejected::new(why, span))?;
         self.frame = outer;
         self.at += 1;
         self.leave();
@@ -108,7 +111,10 @@ impl<'t> Reader<'t> {
     /// Puts here-document bodies where their redirects are.
     fn close_frame(&mut self, script: &mut Script) -> Read<()> {
         if !self.frame.pending.is_empty() {
-            return self.no("a here-document has no body");
+            if self.frame.parenthesized {
+                return self.no("a here-document has no body");
+            }
+            self.bodies()?;
         }
         if !self.frame.bodies.is_empty() {
             let mut bodies = std::mem::take(&mut self.frame.bodies);
@@ -330,6 +336,13 @@ impl<'t> Reader<'t> {
         }
         self.at += word.len();
         Ok(())
+    }
+
+    /// Notes a construct for `dissent`.
+    pub(super) fn uses(&mut self, feature: Feature) {
+        if !self.frame.features.contains(&feature) {
+            self.frame.features.push(feature);
+        }
     }
 
     pub(super) fn enter(&mut self) -> Read<()> {

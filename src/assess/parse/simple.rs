@@ -1,11 +1,13 @@
 //! What is a simple command made of: assignments, words and redirects?
 
+use super::dissent::Feature;
 use super::expansion::Until;
 use super::heredoc::Pending;
 use super::outline::{Event, Fd, Shape, joined, squeezed};
-use super::reader::{Read, Reader, is_meta};
+use super::reader::{RESERVED, Read, Reader, is_meta};
 use super::word::Mode;
 use crate::assess::syntax::*;
+use std::borrow::Cow;
 
 /// Builtins whose arguments may be `name=( … )`.
 const DECLARE: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
@@ -53,10 +55,13 @@ impl<'t> Reader<'t> {
                 words.push(word);
                 middle.push(event);
             } else {
+                if words.is_empty() {
+                    self.unusual_command();
+                }
                 words.push(self.word(Mode::Plain)?);
                 let text = self.slice(from, self.at);
                 declares |= words.len() == 1 && DECLARE.contains(&text);
-                middle.push(Event::Word(joined(text)));
+                middle.push(Event::Word(self.outlined(text)));
             }
             end = self.at;
         }
@@ -70,6 +75,21 @@ impl<'t> Reader<'t> {
         events.extend(after);
         events.push(Event::Close);
         Ok(Command { span: self.span(start, end), kind: CommandKind::Simple { assignments, words }, redirects })
+    }
+
+    /// Commands that look like something else to a parser.
+    fn unusual_command(&mut self) {
+        if matches!(self.peek(), Some(b'<' | b'>')) {
+            self.uses(Feature::ProcessCommand);
+        } else if RESERVED.contains(&self.raw_word()) {
+            self.uses(Feature::OrdinaryReserved);
+        }
+    }
+
+    /// A word for the outline. A backslash at the very end, which stands for itself, is written as if escaped.
+    fn outlined(&self, text: &'t str) -> Cow<'t, str> {
+        let last = self.at_end() && self.frame.features.contains(&Feature::LastBackslash);
+        if last { Cow::Owned(format!("{}\\", joined(text))) } else { joined(text) }
     }
 
     /// The `()` behind a function's name.
@@ -326,6 +346,7 @@ impl<'t> Reader<'t> {
                     return Ok(None);
                 }
                 let name = self.slice(self.at + 1, self.at + 1 + len).to_owned();
+                self.uses(Feature::VariableDescriptor);
                 self.at += len + 2;
                 Ok(Some(Descriptor::Variable(name)))
             }

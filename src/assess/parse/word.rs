@@ -1,6 +1,7 @@
 //! Where does a word end, and what are its parts? Quotes and escapes are taken off here; what they protected is
 //! kept as a fact of each part.
 
+use super::dissent::Feature;
 use super::reader::{Read, Reader, is_meta};
 use super::simple::is_identifier;
 use crate::assess::syntax::*;
@@ -152,7 +153,13 @@ impl<'t> Reader<'t> {
     pub(super) fn escape(&mut self, parts: &mut Parts) -> Read<()> {
         let from = self.at + 1;
         let Some(c) = self.text.get(from..).and_then(|rest| rest.chars().next()) else {
-            return self.no("the text ends with a backslash");
+            if self.frame.parenthesized {
+                return self.no("the text ends with a backslash");
+            }
+            self.uses(Feature::LastBackslash);
+            parts.text("\\", true);
+            self.at = from;
+            return Ok(());
         };
         self.at = from + c.len_utf8();
         if c != '\n' {
@@ -234,6 +241,7 @@ impl<'t> Reader<'t> {
 
     /// The `( … )` of an extended glob; its letter is text already. Without expansions it becomes one part.
     fn extended_glob(&mut self, parts: &mut Parts) -> Read<()> {
+        self.uses(Feature::ExtendedGlob);
         let start = self.at;
         let mut inner = Parts::default();
         let mut depth = 0usize;
