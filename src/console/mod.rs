@@ -28,6 +28,7 @@ enum Verb {
 }
 
 pub fn main() -> ExitCode {
+    crate::isolate::maybe_worker();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misused(error),

@@ -8,7 +8,7 @@ use brush_parser::ast::{
     AndOr, AssignmentValue, CaseItem, CaseItemPostAction, Command, CommandPrefixOrSuffixItem, CompoundCommand,
     CompoundList, CoprocessCommand, ExtendedTestExpr, FunctionDefinition, IfClauseCommand, IoFileRedirectKind,
     IoFileRedirectTarget, IoRedirect, Pipeline, ProcessSubstitutionKind, RedirectList, SeparatorOperator,
-    SimpleCommand, SubshellCommand, UnaryPredicate, UnexpandedArithmeticExpr, WhileOrUntilClauseCommand, Word,
+    SimpleCommand, SubshellCommand, UnexpandedArithmeticExpr, WhileOrUntilClauseCommand, Word,
 };
 use brush_parser::{Parser, ParserOptions, SourceSpan};
 use std::borrow::Cow;
@@ -371,13 +371,7 @@ impl<'a> Lower<'a> {
             }
             ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
             ExtendedTestExpr::UnaryTest(predicate, word) => {
-                let operator = match predicate {
-                    // brush has no letter of its own for these two spellings.
-                    UnaryPredicate::FileExists => "-e".to_owned(),
-                    UnaryPredicate::FileExistsAndIsSymlink => "-h".to_owned(),
-                    other => other.to_string(),
-                };
-                self.push(Event::Operator(operator.into()));
+                self.push(Event::Operator(predicate.to_string().into()));
                 self.word(word);
                 Ok(())
             }

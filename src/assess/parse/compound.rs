@@ -282,6 +282,8 @@ impl<'t> Reader<'t> {
         if self.peek() == Some(b'(') {
             self.at += 1;
             self.blanks();
+        } else if self.frame.parenthesized {
+            self.uses(Feature::BareArm);
         }
         let mut patterns = Vec::new();
         loop {

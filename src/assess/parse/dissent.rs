@@ -24,6 +24,10 @@ pub(super) enum Feature {
     OrdinaryReserved,
     /// `{name}>file`
     VariableDescriptor,
+    /// An expansion in brackets behind a `<<` on its line: brush shifts it out of its place.
+    BehindHereDocument,
+    /// `case x in a) … esac` inside `$( )`: brush takes the `)` for the end.
+    BareArm,
     /// `@(a|b)` inside `[[ ]]`: read by both with their extended globs turned on.
     ExtendedGlob,
 }
@@ -49,7 +53,7 @@ const fn refusal(feature: Feature) -> Row {
     Row { parser: "brush", feature, aside: Aside::Refusal }
 }
 
-pub(super) const ROWS: [Row; 9] = [
+pub(super) const ROWS: [Row; 11] = [
     refusal(Feature::Select),
     refusal(Feature::EmptyForPart),
     refusal(Feature::BraceLoop),
@@ -58,7 +62,9 @@ pub(super) const ROWS: [Row; 9] = [
     refusal(Feature::LastBackslash),
     refusal(Feature::ProcessCommand),
     refusal(Feature::OrdinaryReserved),
+    refusal(Feature::BareArm),
     Row { parser: "brush", feature: Feature::VariableDescriptor, aside: Aside::Reading },
+    Row { parser: "brush", feature: Feature::BehindHereDocument, aside: Aside::Reading },
 ];
 
 /// What may be set aside of `parser` for a text with these features.
@@ -92,6 +98,9 @@ mod tests {
         (Feature::OrdinaryReserved, ">out done; after", "done", 2),
         (Feature::VariableDescriptor, "{log}>out probe one", "probe", 1),
         (Feature::VariableDescriptor, "probe {log}<&0; after", "probe", 2),
+        (Feature::BehindHereDocument, "probe <<E >\"${file}\"\nbody\nE\nafter", "probe", 2),
+        (Feature::BehindHereDocument, "probe <<E $(inner)\nbody\nE\nafter", "probe", 2),
+        (Feature::BareArm, "probe $(case x in a) inner;; esac)\nafter", "probe", 2),
     ];
 
     fn first(script: &Script) -> String {

@@ -21,6 +21,10 @@ mod source;
 mod word;
 
 #[cfg(test)]
+mod families;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use super::{Dialect, Span, syntax};

@@ -93,30 +93,26 @@ impl Lower {
     }
 
     fn pipeline(&mut self, node: &Node) -> Lowered {
-        match &node.kind {
-            NodeKind::Negation { pipeline } => {
-                self.push(Event::Negated);
-                self.pipeline(pipeline)
-            }
-            NodeKind::Time { pipeline, posix: _ } => {
-                self.push(Event::Timed);
-                self.pipeline(pipeline)
-            }
-            NodeKind::Pipeline { commands, separators } => self.pipe(commands, separators),
-            _ => self.command(node, false),
+        if let NodeKind::Negation { pipeline } = &node.kind {
+            self.push(Event::Negated);
+            self.pipeline(pipeline)
+        } else if let NodeKind::Time { pipeline, posix: _ } = &node.kind {
+            self.push(Event::Timed);
+            self.pipeline(pipeline)
+        } else if let NodeKind::Pipeline { commands, separators } = &node.kind {
+            self.pipe(commands, separators)
+        } else {
+            self.command(node, false)
         }
     }
 
     /// `|&` shows as a separator and as an invented redirect of the command before it.
     fn pipe(&mut self, commands: &[Node], separators: &[PipeSep]) -> Lowered {
         let mut separators = separators.iter();
-        let mut first = true;
         let mut commands = commands.iter().filter(|node| !is_redirect(node)).peekable();
         while let Some(command) = commands.next() {
             let separator = if commands.peek().is_some() { separators.next() } else { None };
             let both = separator == Some(&PipeSep::PipeBoth);
-            debug_assert!(first || !self.events.is_empty());
-            first = false;
             self.command(command, both)?;
             match separator {
                 Some(PipeSep::Pipe) => self.push(Event::Pipe),
@@ -322,61 +318,64 @@ impl Lower {
     }
 
     fn redirect(&mut self, node: &Node) -> Lowered {
-        match &node.kind {
-            NodeKind::Redirect { op, target, fd, varfd } => {
-                let text = word_text(target)?;
-                let fd = match varfd {
-                    Some(name) => Fd::Variable(name.clone()),
-                    None => number(*fd),
-                };
-                let Some(operator) = spelled(op) else { return Err(format!("the redirect `{op}`")) };
-                if operator == "&-" {
-                    self.push(Event::Redirect { fd: Fd::Implied, operator });
-                    return Ok(());
-                }
-                self.push(Event::Redirect { fd, operator });
-                self.push(Event::Word(owned(text)));
-                Ok(())
-            }
-            NodeKind::HereDoc { delimiter, content, strip_tabs, quoted, fd, complete: _ } => {
-                let (strip, quoted) = (*strip_tabs, *quoted);
-                self.push(Event::HereDocument { fd: number(*fd), delimiter: delimiter.clone(), strip, quoted });
-                self.bodies.push(Event::Body(Cow::Owned(content.clone())));
-                Ok(())
-            }
-            _ => Err("something that is not a redirect".to_owned()),
+        if let NodeKind::HereDoc { delimiter, content, strip_tabs, quoted, fd, complete: _ } = &node.kind {
+            let (strip, quoted) = (*strip_tabs, *quoted);
+            self.push(Event::HereDocument { fd: number(*fd), delimiter: delimiter.clone(), strip, quoted });
+            self.bodies.push(Event::Body(Cow::Owned(content.clone())));
+            return Ok(());
         }
+        let NodeKind::Redirect { op, target, fd, varfd } = &node.kind else {
+            return Err("something that is not a redirect".to_owned());
+        };
+        let Some(operator) = spelled(op) else { return Err(format!("the redirect `{op}`")) };
+        if operator == "&-" {
+            self.push(Event::Redirect { fd: Fd::Implied, operator });
+            return Ok(());
+        }
+        let fd = match varfd {
+            Some(name) => Fd::Variable(name.clone()),
+            None => number(*fd),
+        };
+        let text = word_text(target)?;
+        self.push(Event::Redirect { fd, operator });
+        self.push(Event::Word(owned(text)));
+        Ok(())
     }
 
     fn test(&mut self, node: &Node) -> Lowered {
-        match &node.kind {
-            NodeKind::CondAnd { left, right } => self.joined_tests("&&", left, right),
-            NodeKind::CondOr { left, right } => self.joined_tests("||", left, right),
-            NodeKind::CondNot { operand } => {
-                self.test(operand)?;
-                self.push(Event::Operator("!".into()));
-                Ok(())
-            }
-            NodeKind::CondParen { inner } => self.test(inner),
-            NodeKind::UnaryTest { op, operand } => {
-                self.push(Event::Operator(owned(match op.as_str() {
-                    "-a" => "-e",
-                    "-L" => "-h",
-                    other => other,
-                })));
-                self.word(operand)
-            }
-            NodeKind::BinaryTest { op, left, right } => {
-                self.push(Event::Operator(owned(if op == "=" { "==" } else { op })));
-                self.word(left)?;
-                if op == "=~" {
-                    self.push(Event::Squeezed(squeezed(word_text(right)?)));
-                    return Ok(());
-                }
-                self.word(right)
-            }
-            _ => Err("something that is not a test".to_owned()),
+        if let NodeKind::CondAnd { left, right } = &node.kind {
+            return self.joined_tests("&&", left, right);
         }
+        if let NodeKind::CondOr { left, right } = &node.kind {
+            return self.joined_tests("||", left, right);
+        }
+        if let NodeKind::CondNot { operand } = &node.kind {
+            self.test(operand)?;
+            self.push(Event::Operator("!".into()));
+            return Ok(());
+        }
+        if let NodeKind::CondParen { inner } = &node.kind {
+            return self.test(inner);
+        }
+        if let NodeKind::UnaryTest { op, operand } = &node.kind {
+            let spelled = match op.as_str() {
+                "-a" => "-e",
+                "-L" => "-h",
+                other => other,
+            };
+            self.push(Event::Operator(owned(spelled)));
+            return self.word(operand);
+        }
+        let NodeKind::BinaryTest { op, left, right } = &node.kind else {
+            return Err("something that is not a test".to_owned());
+        };
+        self.push(Event::Operator(owned(if op == "=" { "==" } else { op })));
+        self.word(left)?;
+        if op == "=~" {
+            self.push(Event::Squeezed(squeezed(word_text(right)?)));
+            return Ok(());
+        }
+        self.word(right)
     }
 
     fn joined_tests(&mut self, operator: &'static str, left: &Node, right: &Node) -> Lowered {
@@ -399,9 +398,10 @@ fn is_redirect(node: &Node) -> bool {
 }
 
 fn word_text(node: &Node) -> Result<&str, String> {
-    match &node.kind {
-        NodeKind::Word { value, .. } | NodeKind::CondTerm { value, .. } => Ok(value),
-        _ => Err("something that is not a word".to_owned()),
+    if let NodeKind::Word { value, .. } | NodeKind::CondTerm { value, .. } = &node.kind {
+        Ok(value)
+    } else {
+        Err("something that is not a word".to_owned())
     }
 }
 

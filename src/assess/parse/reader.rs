@@ -101,7 +101,11 @@ impl<'t> Reader<'t> {
             ));
         }
         agree::confirm(text, &self.frame.events, &self.frame.features).map_err(|why| Rejected::new(why, span))?;
+        let bare_arm = self.frame.features.contains(&Feature::BareArm);
         self.frame = outer;
+        if bare_arm {
+            self.uses(Feature::BareArm);
+        }
         self.at += 1;
         self.leave();
         script.span = span;

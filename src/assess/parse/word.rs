@@ -75,6 +75,11 @@ impl<'t> Reader<'t> {
         if self.at == start {
             return self.unexpected();
         }
+        if !self.frame.pending.is_empty()
+            && ["$(", "${", "$["].iter().any(|open| self.slice(start, self.at).contains(open))
+        {
+            self.uses(Feature::BehindHereDocument);
+        }
         Ok(Word { span: self.span(start, self.at), parts: parts.finish() })
     }
 
