@@ -1,1 +1,18 @@
-//! (being built)
+//! Do exactly that, inside the fence. Touches the kernel and nothing else: no policy, no store, no socket.
+//!
+//! [`prepare`] forks a child that stands inside its fence and waits; [`Blocked::release`] takes the proof that the run
+//! is recorded; [`Running::wait`] tells how it ended. No ticket, no release; a dropped child has run nothing.
+
+#[cfg(test)]
+mod battery;
+mod child;
+mod descriptors;
+mod environment;
+mod fence;
+mod runner;
+pub mod signals;
+mod sys;
+
+pub use child::{Signals, Step};
+pub use fence::{FenceError, Levels, Profile, RESIDUE, is_inside, probe, workspace};
+pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};

@@ -10,12 +10,63 @@ pub const POLICY: &str = "TOLLGATE_POLICY";
 pub const STRIPPED: &[&str] =
     &["BASH_ENV", "ENV", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "LD_*", "IFS"];
 
-/// Whether `name` is stripped from the environment of a command.
-pub fn is_stripped(name: &[u8]) -> bool {
-    STRIPPED.iter().any(|row| match row.strip_suffix('*') {
+/// Stripped in the read class too: what makes a program that only looks run something else.
+pub const READ_STRIPPED: &[&str] = &[
+    "GIT_CONFIG*",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH*",
+    "GIT_ASKPASS",
+    "GIT_PROXY_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "GIT_TRACE*",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "LESSKEY*",
+    "RIPGREP_CONFIG_PATH",
+    "BAT_CONFIG_*",
+    "JQ_LIBRARY_PATH",
+    "NODE_OPTIONS",
+    "PERL5OPT",
+    "PERL5LIB",
+    "PERL5DB",
+    "PYTHONSTARTUP",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "RUBYOPT",
+    "RUBYLIB",
+    "AWKPATH",
+    "AWKLIBPATH",
+    "MANOPT",
+    "TAR_OPTIONS",
+    "GCONV_PATH",
+];
+
+/// Set in the read class.
+pub const READ_SET: &[(&str, &str)] = &[
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("BAT_PAGER", "cat"),
+    ("DELTA_PAGER", "cat"),
+    ("LESSSECURE", "1"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+];
+
+/// Whether a row of these tables names `name`.
+pub fn matches(row: &str, name: &[u8]) -> bool {
+    match row.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix.as_bytes()),
         None => name == row.as_bytes(),
-    })
+    }
+}
+
+/// Whether `name` is stripped from the environment of a command.
+pub fn is_stripped(name: &[u8]) -> bool {
+    STRIPPED.iter().any(|row| matches(row, name))
 }
 
 #[cfg(test)]

@@ -1,0 +1,279 @@
+//! How is a command started, let go and waited for? Prepared first, then recorded, then released: the order is in the
+//! types. A [`Blocked`] child that is dropped has run nothing.
+
+use super::child::{self, Child, REPORT_BYTES, Signals, Step, Strings};
+use super::fence::{Fence, FenceError, Profile};
+use super::signals::{self, Held};
+use super::sys::{self, Forked};
+use super::{descriptors, environment};
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+/// Where the real bash may be. Never PATH: the requester sets that.
+pub const BASHES: &[&str] = &["/usr/lib/tollgate/bash", "/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash"];
+
+/// The real bash: owned by root, not writable by others, and not this shell under its name.
+pub fn real_bash() -> Result<CString, FenceError> {
+    let own = std::fs::metadata("/proc/self/exe").ok().map(|facts| (facts.dev(), facts.ino()));
+    let trusted = |path: &&&str| {
+        std::fs::metadata(path).is_ok_and(|facts| {
+            facts.is_file()
+                && facts.uid() == 0
+                && facts.mode() & 0o022 == 0
+                && facts.mode() & 0o111 != 0
+                && Some((facts.dev(), facts.ino())) != own
+        })
+    };
+    let path = BASHES.iter().find(trusted).ok_or(FenceError::NoBash)?;
+    CString::new(*path).map_err(|_| FenceError::Nul)
+}
+
+/// What is to run, and how the kernel shall hold it.
+#[derive(Debug)]
+pub struct Plan {
+    /// All of bash's arguments, argv\[0\] first.
+    pub argv: Vec<OsString>,
+    /// The caller's environment; it is scrubbed here.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory, opened when the command was submitted.
+    pub cwd: OwnedFd,
+    pub profile: Profile,
+    /// The caller's signal state.
+    pub signals: Signals,
+}
+
+/// Proof that the execution is recorded as about to run. Only the answer to a claim makes one; it lets one child go.
+#[derive(Debug)]
+#[must_use]
+pub struct Ticket(());
+
+impl Ticket {
+    /// Called where the gate's answer to a claim is read, and nowhere else.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the shell claims, and is next"))]
+    pub(crate) fn of_a_recorded_claim() -> Ticket {
+        Ticket(())
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Exit(u8),
+    Signal(u8),
+}
+
+impl Ended {
+    /// The status a shell reports: 128+n for death by signal n.
+    pub const fn status(self) -> u8 {
+        match self {
+            Ended::Exit(status) => status,
+            Ended::Signal(signal) => 128u8.saturating_add(signal),
+        }
+    }
+}
+
+/// What is known after a run.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Outcome {
+    pub ended: Ended,
+    pub duration: Duration,
+    /// The fence that held it, in words.
+    pub fence: String,
+    /// What differed from a run without a fence.
+    pub notes: Vec<String>,
+}
+
+/// A child inside its fence that has not become the command yet.
+#[derive(Debug)]
+#[must_use]
+pub struct Blocked {
+    pid: libc::pid_t,
+    /// Dropped without a byte: the child exits.
+    release: Option<OwnedFd>,
+    status: OwnedFd,
+    held: Option<Held>,
+    fence: String,
+    notes: Vec<String>,
+    /// There were no other children (a shell that became this process by exec may have had some): what is left at the
+    /// end is the command's.
+    alone: bool,
+}
+
+/// The command, running.
+#[derive(Debug)]
+#[must_use]
+pub struct Running {
+    pid: libc::pid_t,
+    status: OwnedFd,
+    since: Instant,
+    fence: String,
+    notes: Vec<String>,
+    alone: bool,
+}
+
+/// Forks the child and waits until it stands inside its fence.
+pub fn prepare(plan: Plan) -> Result<Blocked, FenceError> {
+    prepare_breaking(plan, None)
+}
+
+/// As [`prepare`]; a test names the step that shall fail.
+pub(super) fn prepare_breaking(plan: Plan, break_at: Option<Step>) -> Result<Blocked, FenceError> {
+    let program = real_bash()?;
+    let fence = Fence::prepare(&plan.profile, &descriptors::streams())?;
+    let passed = descriptors::passed().map_err(FenceError::Fork)?;
+    let strings = |list: Vec<OsString>| {
+        let owned = list.into_iter().map(|s| CString::new(s.into_vec()).map_err(|_| FenceError::Nul));
+        owned.collect::<Result<Vec<_>, _>>().map(Strings::new)
+    };
+    let env = environment::scrubbed(plan.env, &plan.profile);
+    let (status, child_status) = sys::pipe()?;
+    let (child_release, release) = sys::pipe()?;
+    let child = Child {
+        parent: std::process::id() as libc::pid_t,
+        program,
+        argv: strings(plan.argv)?,
+        env: strings(env)?,
+        cwd: plan.cwd,
+        passed: passed.kept,
+        fence,
+        signals: plan.signals,
+        status: child_status,
+        release: child_release,
+        break_at,
+    };
+    let alone = !sys::has_children();
+    let held = Held::hold();
+    let pid = match sys::fork()? {
+        Forked::Child => child.become_command(),
+        Forked::Parent(pid) => pid,
+    };
+    // Our copies of the child's ends: without closing them, its silence could not be heard.
+    drop(child);
+    let mut notes = Vec::new();
+    if !passed.closed.is_empty() {
+        notes.push(format!("closed descriptors {:?}: neither pipes nor only read", passed.closed));
+    }
+    let fence = plan.profile.words();
+    let blocked = Blocked { pid, release: Some(release), status, held: Some(held), fence, notes, alone };
+    match blocked.report()? {
+        Some(None) => Ok(blocked),
+        Some(Some((step, errno))) => Err(FenceError::Step { step, errno }),
+        None => Err(FenceError::Vanished),
+    }
+}
+
+/// A whole report, or `None` at end of file.
+fn report(status: &OwnedFd) -> Result<Option<[u8; REPORT_BYTES]>, FenceError> {
+    let mut bytes = [0; REPORT_BYTES];
+    // Eight bytes are written at once, so they arrive at once.
+    let read = sys::read(status.as_raw_fd(), &mut bytes).map_err(std::io::Error::from_raw_os_error)?;
+    Ok((read == REPORT_BYTES).then_some(bytes))
+}
+
+impl Blocked {
+    fn report(&self) -> Result<Option<Option<(Step, sys::Errno)>>, FenceError> {
+        Ok(report(&self.status)?.map(child::decode))
+    }
+
+    /// The child's process id.
+    pub fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Lets the child become the command.
+    pub fn release(mut self, ticket: Ticket) -> Result<Running, FenceError> {
+        let Ticket(()) = ticket;
+        // Without it orphans would outlive the command; a refusal leaves them to the system, as under bash.
+        let adopts = sys::adopt_orphans().is_ok();
+        let Some(release) = self.release.take() else { return Err(FenceError::Vanished) };
+        if sys::write(release.as_raw_fd(), &[1]) != Ok(1) {
+            return Err(FenceError::Vanished);
+        }
+        let (status, fence, notes) = (self.status.try_clone()?, self.fence.clone(), std::mem::take(&mut self.notes));
+        let pid = std::mem::replace(&mut self.pid, 0);
+        let running = Running { pid, status, since: Instant::now(), fence, notes, alone: self.alone && adopts };
+        signals::forward_to(running.pid);
+        // From here on, what was held is passed on.
+        self.held = None;
+        Ok(running)
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        self.release = None;
+        if self.pid > 0 {
+            // It has run nothing and cannot: killed, in case it hangs in a step, and reaped.
+            let _ = sys::send_signal(self.pid, libc::SIGKILL);
+            let _ = sys::reap(self.pid, true);
+        }
+    }
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Waits for the end, passing signals on; then nothing of the command is left running.
+    pub fn wait(mut self) -> Result<Outcome, FenceError> {
+        let ended = sys::await_end(self.pid);
+        signals::forward_to(0);
+        ended.map_err(std::io::Error::from_raw_os_error)?;
+        let reaped = sys::reap(self.pid, true).map_err(std::io::Error::from_raw_os_error)?;
+        let duration = self.since.elapsed();
+        let Some((_, status)) = reaped else { return Err(FenceError::Vanished) };
+        if let Some((step, errno)) = report(&self.status)?.and_then(child::decode) {
+            return Err(FenceError::Step { step, errno });
+        }
+        if self.alone {
+            end_stragglers(&mut self.notes);
+        }
+        let ended = if libc::WIFSIGNALED(status) {
+            Ended::Signal(libc::WTERMSIG(status) as u8)
+        } else {
+            Ended::Exit(libc::WEXITSTATUS(status) as u8)
+        };
+        Ok(Outcome { ended, duration, fence: self.fence, notes: self.notes })
+    }
+}
+
+/// This many rounds of killing; a command that forks faster is left to the system and noted.
+const ROUNDS_MAX: usize = 1000;
+
+/// Kills what the command left behind: as a subreaper, this process has inherited it.
+fn end_stragglers(notes: &mut Vec<String>) {
+    let mut killed = 0usize;
+    for _ in 0..ROUNDS_MAX {
+        match sys::reap(-1, false) {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(_) => break,
+        }
+        let children = children();
+        if children.is_empty() {
+            notes.push("something of the command may still run: this kernel does not list children".to_owned());
+            break;
+        }
+        for pid in children {
+            killed += usize::from(sys::send_signal(pid, libc::SIGKILL).is_ok());
+        }
+        if sys::reap(-1, true).is_err() {
+            break;
+        }
+    }
+    if killed > 0 {
+        notes.push(format!("ended {killed} processes that were left running"));
+    }
+}
+
+fn children() -> Vec<libc::pid_t> {
+    // Orphans go to the first thread of the process that adopts them.
+    let list = format!("/proc/self/task/{}/children", std::process::id());
+    let list = std::fs::read_to_string(list).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}

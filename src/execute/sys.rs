@@ -1,0 +1,386 @@
+//! Which kernel calls does this room make? One function, one call; every `unsafe` of the room is here and argues its case.
+//!
+//! Functions marked *child-safe* only make system calls on memory that exists already, so they are legal between fork
+//! and exec. Nothing here decides anything.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// The error number of a failed call.
+pub type Errno = i32;
+
+fn checked(result: libc::c_long) -> Result<libc::c_long, Errno> {
+    if result < 0 { Err(errno()) } else { Ok(result) }
+}
+
+fn errno() -> Errno {
+    // SAFETY: the thread's own error number; always a valid address.
+    unsafe { *libc::__errno_location() }
+}
+
+/// A pipe whose ends close on exec: reading end, writing end.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array holds the two integers that the kernel writes.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just handed over both descriptors; nobody else owns them.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// Where [`fork`] returned.
+pub enum Forked {
+    Child,
+    Parent(libc::pid_t),
+}
+
+/// Splits this process. The child may only make *child-safe* calls until it executes or exits.
+pub fn fork() -> io::Result<Forked> {
+    // SAFETY: the caller keeps to child-safe calls in the child, as documented.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        pid => Ok(Forked::Parent(pid)),
+    }
+}
+
+/// Leaves at once, without destructors or buffers. Child-safe.
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: ends the process; nothing is read.
+    unsafe { libc::_exit(status) }
+}
+
+/// Writes what fits. Child-safe.
+pub fn write(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the slice is valid for its length and only read.
+    checked(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) } as libc::c_long).map(|n| n as usize)
+}
+
+/// Reads once; 0 at end of file. An interrupting signal starts it again. Child-safe.
+pub fn read(fd: RawFd, into: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: the slice is valid for its length and only written.
+        match checked(unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) } as libc::c_long) {
+            Err(libc::EINTR) => {}
+            other => return other.map(|n| n as usize),
+        }
+    }
+}
+
+/// Asks for SIGKILL when the parent dies. Child-safe.
+pub fn die_with_parent() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into()).map(drop)
+}
+
+/// The parent as the kernel sees it now. Child-safe.
+pub fn parent() -> libc::pid_t {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Orphans below this process become its children.
+pub fn adopt_orphans() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }.into()).map(drop)
+}
+
+/// Marks every descriptor from `first` on as closing on exec. Child-safe.
+pub fn close_on_exec_from(first: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) }).map(drop)
+}
+
+/// Lets one descriptor survive exec. Child-safe.
+pub fn keep_on_exec(fd: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }.into()).map(drop)
+}
+
+/// The descriptor flags, or `EBADF` where it is closed.
+pub fn descriptor_flags(fd: RawFd) -> Result<i32, Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::fcntl(fd, libc::F_GETFD) }.into()).map(|flags| flags as i32)
+}
+
+/// The access mode and status flags of an open descriptor.
+pub fn status_flags(fd: RawFd) -> Result<i32, Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::fcntl(fd, libc::F_GETFL) }.into()).map(|flags| flags as i32)
+}
+
+/// What kind of file a descriptor is (`S_IFMT` bits) and which device, if it is one.
+pub fn kind(fd: RawFd) -> Result<(u32, u64), Errno> {
+    // SAFETY: a zeroed stat is a valid value, and the kernel fills it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to that local value.
+    checked(unsafe { libc::fstat(fd, &mut stat) }.into())?;
+    Ok((stat.st_mode & libc::S_IFMT, stat.st_rdev))
+}
+
+/// Enters a directory. Child-safe.
+pub fn enter(dir: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::fchdir(dir) }.into()).map(drop)
+}
+
+/// No core files from here on. Child-safe.
+pub fn no_core_files() -> Result<(), Errno> {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is only read during the call.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) }.into()).map(drop)
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CapabilityData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+const CAP_SETPCAP: u32 = 8;
+
+/// Keeps at most these capabilities (a bit each), now and after exec. Child-safe.
+pub fn keep_capabilities(keep: u64) -> Result<(), Errno> {
+    let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut data = [CapabilityData { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    // SAFETY: both structures have the kernel's layout for version 3 and outlive the call.
+    checked(unsafe { libc::syscall(libc::SYS_capget, &header, data.as_mut_ptr()) })?;
+    if data[CAP_SETPCAP as usize / 32].effective & (1 << CAP_SETPCAP) != 0 {
+        for capability in (0..64).filter(|bit| keep & (1 << bit) == 0) {
+            // SAFETY: integers only. EINVAL marks the first number this kernel does not know.
+            match checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }.into()) {
+                Err(libc::EINVAL) => break,
+                other => other?,
+            };
+        }
+    }
+    // SAFETY: integers only.
+    checked(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) }.into())?;
+    for (word, half) in data.iter_mut().enumerate() {
+        let keep = (keep >> (32 * word)) as u32;
+        half.permitted &= keep;
+        half.effective = half.permitted;
+        half.inheritable = 0;
+    }
+    // SAFETY: as for capget; the kernel only reads.
+    checked(unsafe { libc::syscall(libc::SYS_capset, &header, data.as_ptr()) }).map(drop)
+}
+
+/// Exec never grants anything again. Child-safe.
+pub fn no_new_privileges() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into()).map(drop)
+}
+
+/// What a Landlock ruleset handles; what is handled and not granted is denied.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LandlockHandled {
+    pub files: u64,
+    pub net: u64,
+    pub scoped: u64,
+}
+
+#[repr(C, packed)]
+struct LandlockBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+/// The Landlock ABI of this kernel; an error where there is none.
+pub fn landlock_abi() -> Result<i32, Errno> {
+    // SAFETY: a null attribute of size 0 with the version flag only asks.
+    checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, 1u32) })
+        .map(|abi| abi as i32)
+}
+
+/// A new ruleset.
+pub fn landlock_ruleset(handled: &LandlockHandled) -> Result<OwnedFd, Errno> {
+    let size = std::mem::size_of::<LandlockHandled>();
+    // SAFETY: the attribute has the kernel's layout and the size given; it is only read.
+    let fd =
+        checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::from_ref(handled), size, 0u32) })?;
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Grants rights on a file, or on a directory and everything below it.
+pub fn landlock_allow(ruleset: BorrowedFd<'_>, beneath: RawFd, allowed: u64) -> Result<(), Errno> {
+    let rule = LandlockBeneath { allowed, parent: beneath };
+    // SAFETY: the rule has the kernel's packed layout and is only read.
+    checked(unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), 1u32, std::ptr::from_ref(&rule), 0u32)
+    })
+    .map(drop)
+}
+
+/// Holds this thread, and all it starts, to the ruleset. Child-safe.
+pub fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: two integers.
+    checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0u32) }).map(drop)
+}
+
+/// Installs a seccomp filter for this thread and all it starts. Child-safe.
+pub fn install_filter(filter: &[libc::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the kernel copies the program during the call and never writes to it.
+    checked(unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, std::ptr::from_ref(&program))
+    })
+    .map(drop)
+}
+
+/// A system call by number with one argument, for probes that must not depend on a library's wrapper.
+pub fn raw_call(number: libc::c_long, first: libc::c_long) -> Result<libc::c_long, Errno> {
+    // SAFETY: only used with numbers that take integers or do not exist.
+    checked(unsafe { libc::syscall(number, first, 0, 0, 0, 0, 0) })
+}
+
+/// A system call with three arguments, for tests that try what a filter refuses.
+#[cfg(test)]
+pub fn raw_call3(number: libc::c_long, [a, b, c]: [libc::c_long; 3]) -> Result<libc::c_long, Errno> {
+    // SAFETY: the tests pass integers and null pointers, which the kernel refuses where it wants memory.
+    checked(unsafe { libc::syscall(number, a, b, c, 0, 0, 0) })
+}
+
+/// Becomes the program. Returns only the error. Child-safe.
+pub fn execute(program: &CStr, argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> Errno {
+    debug_assert!(argv.last().is_some_and(|p| p.is_null()) && env.last().is_some_and(|p| p.is_null()));
+    // SAFETY: both arrays end in null and point to strings that the caller keeps alive.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    errno()
+}
+
+/// A set of signals.
+pub type SignalSet = libc::sigset_t;
+
+/// A set of exactly these signals.
+pub fn signal_set(signals: &[i32]) -> SignalSet {
+    // SAFETY: a zeroed set is made valid by sigemptyset; the numbers are checked by sigaddset.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// Blocks these signals too and returns the mask from before.
+pub fn block(set: &SignalSet) -> SignalSet {
+    // SAFETY: both sets are valid; the call cannot fail with SIG_BLOCK.
+    unsafe {
+        let mut before = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, set, &mut before);
+        before
+    }
+}
+
+/// Sets the mask. Child-safe.
+pub fn set_mask(mask: &SignalSet) {
+    // SAFETY: the set is valid; the call cannot fail with SIG_SETMASK.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+}
+
+/// Sets how a signal is taken (`SIG_DFL`, `SIG_IGN` or a handler) and returns how it was. Child-safe.
+pub fn disposition(signal: i32, handler: libc::sighandler_t) -> libc::sighandler_t {
+    // SAFETY: a zeroed action with a handler is valid; handlers of this crate only make child-safe calls.
+    unsafe {
+        let mut new: libc::sigaction = std::mem::zeroed();
+        let mut old: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = handler;
+        libc::sigemptyset(&mut new.sa_mask);
+        if libc::sigaction(signal, &new, &mut old) == 0 { old.sa_sigaction } else { libc::SIG_DFL }
+    }
+}
+
+/// A handler that is told who sent the signal.
+pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Handles a signal, interrupted calls being restarted. The handler must keep to child-safe calls.
+pub fn handle(signal: i32, handler: Handler) {
+    // SAFETY: a zeroed action with a three-argument handler and SA_SIGINFO is valid.
+    unsafe {
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = handler as *const () as libc::sighandler_t;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigfillset(&mut new.sa_mask);
+        libc::sigaction(signal, &new, std::ptr::null_mut());
+    }
+}
+
+/// How a signal is handled now.
+pub fn current_disposition(signal: i32) -> libc::sighandler_t {
+    // SAFETY: a null new action only asks; the old one is a local value.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut old);
+        old.sa_sigaction
+    }
+}
+
+/// Whether a process sent the signal, not the kernel (a terminal sends to its whole process group by itself).
+pub fn sent_by_process(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: only called by a handler with the kernel's pointer, which is valid while it runs.
+    !info.is_null() && unsafe { (*info).si_code } <= 0
+}
+
+/// Sends a signal to one process.
+pub fn send_signal(pid: libc::pid_t, signal: i32) -> Result<(), Errno> {
+    debug_assert!(pid > 0);
+    // SAFETY: integers only; a positive pid names one process.
+    checked(unsafe { libc::kill(pid, signal) }.into()).map(drop)
+}
+
+/// The status of a child that has ended: `None` while it runs. `pid` -1 stands for any child.
+pub fn reap(pid: libc::pid_t, block: bool) -> Result<Option<(libc::pid_t, i32)>, Errno> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status is a local integer.
+        match checked(unsafe { libc::waitpid(pid, &mut status, if block { 0 } else { libc::WNOHANG }) }.into()) {
+            Err(libc::EINTR) => {}
+            Ok(0) => return Ok(None),
+            other => return other.map(|pid| Some((pid as libc::pid_t, status))),
+        }
+    }
+}
+
+/// Waits until a child has ended, without reaping it: its number stays its own.
+pub fn await_end(pid: libc::pid_t) -> Result<(), Errno> {
+    loop {
+        // SAFETY: a zeroed siginfo is valid and filled by the kernel.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let flags = libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: the pointer is to that local value.
+        match checked(unsafe { libc::waitid(libc::P_PID, pid as u32, &mut info, flags) }.into()) {
+            Err(libc::EINTR) => {}
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Whether a descriptor is a terminal.
+pub fn is_terminal(fd: RawFd) -> bool {
+    // SAFETY: integers only.
+    unsafe { libc::isatty(fd) == 1 }
+}
+
+/// Whether there is a child, running or ended.
+pub fn has_children() -> bool {
+    // SAFETY: a zeroed siginfo is valid and filled by the kernel.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to that local value; nothing is reaped and nothing waited for.
+    unsafe { libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0 }
+}
