@@ -90,6 +90,16 @@ pub struct Signals {
     pub changed: Vec<(i32, libc::sighandler_t)>,
 }
 
+impl Signals {
+    /// Puts everything back as the caller had it. Child-safe.
+    pub fn restore(&self) {
+        for &(signal, handler) in &self.changed {
+            sys::disposition(signal, handler);
+        }
+        sys::set_mask(&self.mask);
+    }
+}
+
 /// 8 bytes on the status pipe.
 pub const REPORT_BYTES: usize = 8;
 
@@ -124,10 +134,7 @@ impl Child {
         if sys::read(self.release.as_raw_fd(), &mut [0]) != Ok(1) {
             sys::exit_now(125);
         }
-        for &(signal, handler) in &self.signals.changed {
-            sys::disposition(signal, handler);
-        }
-        sys::set_mask(&self.signals.mask);
+        self.signals.restore();
         let errno = if self.break_at == Some(Step::Execute) {
             libc::EIO
         } else {

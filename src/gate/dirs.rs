@@ -120,6 +120,17 @@ impl Dirs {
         }
     }
 
+    /// The directory of the sessions' temporary directories: apart from the state, because commands write there.
+    ///
+    /// # Errors
+    /// This uid has no passwd entry.
+    pub fn temporary(&self) -> Result<PathBuf, Trouble> {
+        match &self.root {
+            Root::Moved(dir) => Ok(dir.join("tmp")),
+            Root::System | Root::User => Ok(self.home()?.join(".cache/tollgate/tmp")),
+        }
+    }
+
     fn home(&self) -> Result<PathBuf, Trouble> {
         let user = nix::unistd::User::from_uid(self.uid.into()).ok().flatten();
         match user {

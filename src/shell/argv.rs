@@ -1,0 +1,378 @@
+//! What did the caller ask of "bash"? Its command line, read as bash reads it; what is not supported is refused, never
+//! ignored and never passed through.
+
+use crate::assess::Dialect;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Run one command string.
+    Run(Call),
+    /// `--version` or `--help`: the real bash answers, or we do under our own name.
+    Tell { as_bash: bool, option: &'static str },
+}
+
+/// One command string and how bash is to take it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub argv0: OsString,
+    pub dialect: Dialect,
+    /// As given, one option or option argument each, `-c` left out.
+    pub options: Vec<OsString>,
+    pub command: OsString,
+    /// `$0 $1 …`
+    pub positional: Vec<OsString>,
+    /// The real bash's whole argv: no start-up files, options, `-c`, the rest.
+    pub bash: Vec<OsString>,
+}
+
+/// Why the command line is not supported. Exit status 2.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    #[error("option {0} is not supported")]
+    Option(String),
+    #[error("option {0} needs an argument")]
+    Argument(String),
+    #[error("{0} {1} is not supported: it can change what a text means")]
+    Setting(String, String),
+    #[error("scripts in files and on standard input are not supported yet")]
+    Script,
+}
+
+impl Unsupported {
+    /// What to do instead.
+    pub const fn next(&self) -> &'static str {
+        match self {
+            Unsupported::Script => "Use -c 'COMMAND'",
+            Unsupported::Option(_) | Unsupported::Argument(_) | Unsupported::Setting(..) => "Leave it out",
+        }
+    }
+}
+
+/// What becomes of a long option.
+#[derive(Clone, Copy)]
+enum Long {
+    Pass,
+    /// What it asks for is done anyway, or its file is not read.
+    Swallow,
+    SwallowWithArgument,
+    Posix,
+    Tell(&'static str),
+}
+
+/// Everything else that bash knows (`--debugger`, `--dump-strings`, `--pretty-print` …) is refused.
+const LONG: &[(&str, Long)] = &[
+    ("help", Long::Tell("--help")),
+    ("init-file", Long::SwallowWithArgument),
+    ("login", Long::Pass),
+    ("noediting", Long::Pass),
+    ("noprofile", Long::Swallow),
+    ("norc", Long::Swallow),
+    ("posix", Long::Posix),
+    ("rcfile", Long::SwallowWithArgument),
+    ("restricted", Long::Pass),
+    ("verbose", Long::Pass),
+    ("version", Long::Tell("--version")),
+];
+
+/// Letters that leave the meaning of a text alone. Not `-k` (assignments anywhere), `-H` (history), `-D`, `-s`.
+const LETTERS: &[u8] = b"abefhilmnprtuvxCEPT";
+/// Letters that may be switched off as well.
+const LETTERS_OFF: &[u8] = b"abefhmnuvxCEPT";
+/// Names for `-o`, likewise.
+const SET: &[&str] = &[
+    "allexport",
+    "emacs",
+    "errexit",
+    "errtrace",
+    "functrace",
+    "hashall",
+    "ignoreeof",
+    "monitor",
+    "noclobber",
+    "noexec",
+    "noglob",
+    "nolog",
+    "notify",
+    "nounset",
+    "onecmd",
+    "physical",
+    "pipefail",
+    "posix",
+    "privileged",
+    "verbose",
+    "vi",
+    "xtrace",
+];
+/// Names for `-O`, likewise. Not `interactive_comments` (its absence makes comments run).
+const SHOPT: &[&str] = &[
+    "autocd",
+    "cdspell",
+    "checkhash",
+    "checkjobs",
+    "checkwinsize",
+    "cmdhist",
+    "direxpand",
+    "dirspell",
+    "dotglob",
+    "execfail",
+    "expand_aliases",
+    "extglob",
+    "failglob",
+    "globasciiranges",
+    "globskipdots",
+    "globstar",
+    "gnu_errfmt",
+    "histappend",
+    "huponexit",
+    "inherit_errexit",
+    "lastpipe",
+    "lithist",
+    "login_shell",
+    "nocaseglob",
+    "nocasematch",
+    "nullglob",
+    "patsub_replacement",
+    "progcomp",
+    "promptvars",
+    "shift_verbose",
+    "sourcepath",
+    "xpg_echo",
+];
+
+/// Reads a command line. `posix` is whether the environment asks for POSIX mode (`POSIXLY_CORRECT`).
+pub fn read(args: &[OsString], posix: bool) -> Result<Wish, Unsupported> {
+    let argv0 = args.first().cloned().unwrap_or_else(|| "bash".into());
+    let name = base_name(&argv0);
+    let as_dash = name == b"dash";
+    let mut sh = posix || as_dash || name == b"sh";
+    let mut at = 1;
+    let mut options: Vec<OsString> = Vec::new();
+    let mut passed: Vec<OsString> = Vec::new();
+    if as_dash {
+        passed.push("--posix".into());
+    }
+
+    // Long options come first, with one dash or two.
+    while let Some(arg) = args.get(at).map(|arg| arg.as_bytes()) {
+        let Some(word) = arg.strip_prefix(b"-").filter(|word| !word.is_empty() && *word != b"-") else { break };
+        let word_of_two = word.strip_prefix(b"-");
+        let word = word_of_two.unwrap_or(word);
+        let Some((_, long)) = LONG.iter().find(|(name, _)| name.as_bytes() == word) else {
+            if word_of_two.is_some() {
+                return Err(Unsupported::Option(shown(arg)));
+            }
+            break;
+        };
+        options.push(OsString::from_vec(arg.to_vec()));
+        at += 1;
+        match long {
+            Long::Pass => passed.push(OsString::from_vec([b"--", word].concat())),
+            Long::Swallow => {}
+            Long::SwallowWithArgument => {
+                let file = args.get(at).ok_or_else(|| Unsupported::Argument(shown(arg)))?;
+                options.push(file.clone());
+                at += 1;
+            }
+            Long::Posix => {
+                sh = true;
+                passed.push("--posix".into());
+            }
+            Long::Tell(option) => return Ok(Wish::Tell { as_bash: is_bash_name(name), option }),
+        }
+    }
+
+    let mut takes_command = false;
+    while let Some(arg) = args.get(at).map(|arg| arg.as_bytes()) {
+        let (sign, letters) = match arg {
+            [sign @ (b'-' | b'+'), letters @ ..] => (*sign, letters),
+            _ => break,
+        };
+        at += 1;
+        if sign == b'-' && (letters.is_empty() || letters == b"-") {
+            break;
+        }
+        if letters.is_empty() {
+            return Err(Unsupported::Option(shown(arg)));
+        }
+        for &letter in letters {
+            let option = OsString::from_vec(vec![sign, letter]);
+            match letter {
+                b'c' if sign == b'-' => takes_command = true,
+                b'o' | b'O' => {
+                    let allowed = if letter == b'o' { SET } else { SHOPT };
+                    let value = args.get(at).ok_or_else(|| Unsupported::Argument(shown(arg)))?.clone();
+                    at += 1;
+                    let known = allowed.iter().any(|name| name.as_bytes() == value.as_bytes());
+                    let is_posix = value.as_bytes() == b"posix";
+                    if !known || (is_posix && sign == b'+') {
+                        return Err(Unsupported::Setting(shown(option.as_bytes()), shown(value.as_bytes())));
+                    }
+                    sh |= is_posix;
+                    for list in [&mut options, &mut passed] {
+                        list.extend([option.clone(), value.clone()]);
+                    }
+                }
+                _ => {
+                    let allowed = if sign == b'-' { LETTERS } else { LETTERS_OFF };
+                    if !allowed.contains(&letter) {
+                        return Err(Unsupported::Option(shown(option.as_bytes())));
+                    }
+                    for list in [&mut options, &mut passed] {
+                        list.push(option.clone());
+                    }
+                }
+            }
+        }
+    }
+    if !takes_command {
+        return Err(Unsupported::Script);
+    }
+    let command = args.get(at).ok_or_else(|| Unsupported::Argument("-c".into()))?.clone();
+    let positional = args[at + 1..].to_vec();
+
+    // Whatever the caller said about start-up files: none is read, their code was not part of the text.
+    let mut bash: Vec<OsString> = vec![argv0.clone(), "--noprofile".into(), "--norc".into()];
+    bash.append(&mut passed);
+    bash.extend(["-c".into(), "--".into(), command.clone()]);
+    bash.extend(positional.iter().cloned());
+    let dialect = if sh { Dialect::Sh } else { Dialect::Bash };
+    Ok(Wish::Run(Call { argv0, dialect, options, command, positional, bash }))
+}
+
+fn base_name(argv0: &OsStr) -> &[u8] {
+    let bytes = argv0.as_bytes();
+    let name = bytes.rsplit(|&byte| byte == b'/').next().unwrap_or(bytes);
+    name.strip_prefix(b"-").unwrap_or(name)
+}
+
+fn is_bash_name(name: &[u8]) -> bool {
+    matches!(name, b"bash" | b"sh" | b"dash")
+}
+
+fn shown(bytes: &[u8]) -> String {
+    crate::record::visible(&String::from_utf8_lossy(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &[&str]) -> Result<Wish, Unsupported> {
+        read(&line.iter().map(OsString::from).collect::<Vec<_>>(), false)
+    }
+
+    #[track_caller]
+    fn call(line: &[&str]) -> Call {
+        match of(line) {
+            Ok(Wish::Run(call)) => call,
+            other => panic!("{line:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_forms_that_agents_use() {
+        // arguments, options, what bash gets between its first three words and `-c --`
+        let rows: &[(&[&str], &[&str], &[&str])] = &[
+            (&["-c", "C"], &[], &[]),
+            (&["-lc", "C"], &["-l"], &["-l"]),
+            (&["-ilc", "C"], &["-i", "-l"], &["-i", "-l"]),
+            (&["-c", "-l", "C"], &["-l"], &["-l"]),
+            (&["-i", "-c", "C"], &["-i"], &["-i"]),
+            (&["--login", "-c", "C"], &["--login"], &["--login"]),
+            (&["-login", "-c", "C"], &["-login"], &["--login"]),
+            (&["--norc", "--noprofile", "-c", "C"], &["--norc", "--noprofile"], &[]),
+            (&["--rcfile", "F", "-c", "C"], &["--rcfile", "F"], &[]),
+            (&["-O", "extglob", "-c", "C"], &["-O", "extglob"], &["-O", "extglob"]),
+            (&["+O", "extglob", "-c", "C"], &["+O", "extglob"], &["+O", "extglob"]),
+            (&["-c", "-O", "globstar", "C"], &["-O", "globstar"], &["-O", "globstar"]),
+            (&["-o", "pipefail", "-ec", "C"], &["-o", "pipefail", "-e"], &["-o", "pipefail", "-e"]),
+            (&["-euo", "pipefail", "-c", "C"], &["-e", "-u", "-o", "pipefail"], &["-e", "-u", "-o", "pipefail"]),
+            (&["-ceu", "C"], &["-e", "-u"], &["-e", "-u"]),
+            (&["-e", "+x", "-c", "C"], &["-e", "+x"], &["-e", "+x"]),
+            (&["-c", "--", "C"], &[], &[]),
+            (&["-c", "-", "C"], &[], &[]),
+            (&["-n", "-c", "C"], &["-n"], &["-n"]),
+        ];
+        for (line, options, passed) in rows {
+            let whole = [&["bash"], *line, &["zero", "-x", "two words"]].concat();
+            let call = call(&whole);
+            assert_eq!(call.options, *options, "{line:?}");
+            assert_eq!(call.command, "C", "{line:?}");
+            assert_eq!(call.positional, ["zero", "-x", "two words"]);
+            let bash =
+                [&["bash", "--noprofile", "--norc"], *passed, &["-c", "--", "C", "zero", "-x", "two words"]].concat();
+            assert_eq!(call.bash, bash, "{line:?}");
+            assert_eq!(call.dialect, Dialect::Bash);
+        }
+        assert_eq!(call(&["bash", "-c", "--", "-x y"]).command, "-x y");
+    }
+
+    #[test]
+    fn the_name_and_the_environment_choose_the_dialect() {
+        for (argv0, dialect) in [
+            ("bash", Dialect::Bash),
+            ("-bash", Dialect::Bash),
+            ("/x/bin/bash", Dialect::Bash),
+            ("sh", Dialect::Sh),
+            ("-sh", Dialect::Sh),
+            ("/bin/sh", Dialect::Sh),
+            ("/bin/dash", Dialect::Sh),
+            ("tollsh", Dialect::Bash),
+        ] {
+            let call = call(&[argv0, "-c", "C"]);
+            assert_eq!(call.dialect, dialect, "{argv0}");
+            assert_eq!(call.bash[0], argv0);
+        }
+        assert_eq!(call(&["bash", "--posix", "-c", "C"]).dialect, Dialect::Sh);
+        assert_eq!(call(&["bash", "-o", "posix", "-c", "C"]).dialect, Dialect::Sh);
+        assert!(call(&["dash", "-c", "C"]).bash.contains(&"--posix".into()));
+        let args = ["bash", "-c", "C"].map(OsString::from);
+        assert!(matches!(read(&args, true), Ok(Wish::Run(Call { dialect: Dialect::Sh, .. }))));
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused() {
+        for line in [
+            &["bash", "-k", "-c", "C"] as &[_],
+            &["bash", "-H", "-c", "C"],
+            &["bash", "-s"],
+            &["bash", "-D", "-c", "C"],
+            &["bash", "--pretty-print", "-c", "C"],
+            &["bash", "--debugger", "-c", "C"],
+            &["bash", "--nonsense"],
+            &["bash", "-c", "--norc", "C"],
+            &["bash", "-z", "-c", "C"],
+            &["bash", "-Z"],
+            &["bash", "-o", "histexpand", "-c", "C"],
+            &["bash", "-o", "keyword", "-c", "C"],
+            &["bash", "+O", "interactive_comments", "-c", "C"],
+            &["bash", "+B", "-c", "C"],
+            &["bash", "+o", "posix", "-c", "C"],
+            &["sh", "+o", "posix", "-c", "C"],
+            &["bash", "+", "-c", "C"],
+            &["bash", "+c", "C"],
+            &["bash", "-O"],
+            &["bash", "-c"],
+            &["bash", "-lc"],
+            &["bash", "--rcfile"],
+            &["bash", "script"],
+            &["bash"],
+            &[],
+            &["bash", "+i", "-c", "C"],
+            &["bash", "-c", "-O", "C"],
+        ] {
+            assert!(of(line).is_err(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_real_bash_tells_its_version_under_its_name() {
+        for (argv0, as_bash) in [("bash", true), ("/x/sh", true), ("-bash", true), ("tollsh", false)] {
+            assert_eq!(of(&[argv0, "--version"]), Ok(Wish::Tell { as_bash, option: "--version" }));
+        }
+        assert_eq!(of(&["bash", "--norc", "--help"]), Ok(Wish::Tell { as_bash: true, option: "--help" }));
+    }
+}

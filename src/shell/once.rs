@@ -1,0 +1,131 @@
+//! One command string, from the caller to its exit status. [`once`] is the whole story; no step hides in another.
+
+use super::argv::Call;
+use super::asking::{self, Asked};
+use super::refusal::Refusal;
+use super::temporary;
+use crate::execute::{self, Blocked, Outcome, Plan, Profile, Running, Signals, Ticket, signals};
+use crate::gate::dirs::Dirs;
+use crate::gate::protocol::{Claim, Claimed, Ended, Fence, Finished, Granted, Method, Started};
+use crate::gate::{Client, Trouble};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Runs it as the gate allows, and returns the status to exit with.
+///
+/// # Errors
+/// Nothing ran, or nobody knows whether it did; the refusal says which.
+pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
+    let dirs = Dirs::find()?;
+    let cwd = open_cwd()?;
+    let asked = Asked::of(&call);
+    let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
+    let fence = fence_of(&granted);
+    let plan = plan(&dirs, call, cwd, fence, signals);
+    let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
+    let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
+    let running = release(&mut gate, &claimed, blocked, ticket)?;
+    let outcome = running.wait().map_err(|why| ended_badly(&mut gate, &claimed, why))?;
+    signals::set_last_words("");
+    Ok(report(&mut gate, &claimed, outcome))
+}
+
+fn open_cwd() -> Result<OwnedFd, Refusal> {
+    let opened = rustix::fs::open(
+        ".",
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    );
+    opened.map_err(|errno| Refusal::cwd(std::io::Error::from(errno)))
+}
+
+const fn fence_of(granted: &Granted) -> &Fence {
+    match granted {
+        Granted::Claimed(claimed) => &claimed.fence,
+        Granted::Lease(offer) => &offer.fence,
+    }
+}
+
+fn plan(dirs: &Dirs, call: Call, cwd: OwnedFd, fence: &Fence, signals: Signals) -> Plan {
+    let paths = |list: &[crate::gate::bytes::Bytes]| list.iter().map(|path| path.path().to_owned()).collect();
+    let mut profile = Profile::of(fence.class);
+    profile.workspace = fence.workspace.as_ref().map(|path| path.path().to_owned());
+    profile.targets = paths(&fence.targets);
+    profile.forbidden = paths(&fence.forbidden);
+    profile.temporary = temporary::directory(dirs);
+    profile.home = if fence.class >= crate::assess::Class::Install { passwd_home() } else { None };
+    Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, profile, signals }
+}
+
+fn passwd_home() -> Option<std::path::PathBuf> {
+    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
+}
+
+/// An unasked command is claimed already; an approved one now.
+fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refusal> {
+    let claimed = match granted {
+        Granted::Claimed(claimed) => claimed,
+        Granted::Lease(offer) => {
+            let claimed: Claimed = gate
+                .call(Method::Claim, &Claim { lease: offer.lease.clone() })
+                .map_err(|trouble| Refusal::about(&offer.request, trouble))?;
+            if claimed.fence != offer.fence {
+                return Err(Refusal::other_fence(&offer.request));
+            }
+            claimed
+        }
+    };
+    Ok((claimed, Ticket::of_a_recorded_claim()))
+}
+
+fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticket) -> Result<Running, Refusal> {
+    let running = blocked.release(ticket).map_err(|why| ended_badly(gate, claimed, why))?;
+    // One way: a lost one leaves the execution claimed, and `finished` still tells its end.
+    drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
+    Ok(running)
+}
+
+/// The outcome goes to the gate, the status to the caller. A lost one becomes RESULT_UNKNOWN there; here it ran.
+fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
+    let ended = match outcome.ended {
+        execute::Ended::Exit(status) => Ended::Exit(status.into()),
+        execute::Ended::Signal(signal) => Ended::Signal(signal.into()),
+    };
+    let said = crate::gate::protocol::Outcome {
+        ended,
+        duration_ms: outcome.duration.as_millis().try_into().unwrap_or(u64::MAX),
+        fence: outcome.fence,
+        refused: outcome.notes,
+    };
+    drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
+    outcome.ended.status()
+}
+
+/// Tells the gate that nothing ran, where it has recorded that something was about to.
+fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal) -> Refusal {
+    match granted {
+        Granted::Claimed(claimed) => tell_not_started(gate, claimed, refusal),
+        Granted::Lease(offer) => refusal.with_id(&offer.request),
+    }
+}
+
+fn ended_badly(gate: &mut Client, claimed: &Claimed, why: execute::FenceError) -> Refusal {
+    tell_not_started(gate, claimed, why.into())
+}
+
+fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> Refusal {
+    let said = crate::gate::protocol::Outcome {
+        ended: Ended::NotStarted(refusal.message().to_owned()),
+        duration_ms: 0,
+        fence: String::new(),
+        refused: Vec::new(),
+    };
+    // One way, as above.
+    drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
+    refusal.with_id(claimed.request.as_deref().unwrap_or(&claimed.execution))
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Refusal {
+        Refusal::of(trouble.code, trouble.message, trouble.next)
+    }
+}
