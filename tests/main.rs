@@ -3,4 +3,10 @@
 mod golden;
 mod isolate;
 mod policy_table;
+mod store_durability;
+mod store_faults;
+mod store_leases;
+mod store_moves;
+mod store_races;
+mod store_world;
 mod tidy;

@@ -34,6 +34,10 @@ pub const REQUEST_TTL_S: u64 = 600;
 pub const LEASE_TTL_S: u64 = 600;
 /// A destructive lease is usable this long.
 pub const LEASE_TTL_DESTRUCTIVE_S: u64 = 120;
+/// An always-rule holds at most this long: 30 days.
+pub const RULE_TTL_S_MAX: u64 = 30 * 24 * 60 * 60;
+/// A session grant holds at most this long.
+pub const GRANT_TTL_S_MAX: u64 = 60 * 60;
 /// A clock that went back by more than this makes a lease stale.
 pub const CLOCK_SKEW_S: u64 = 5;
 /// `tollsh` waits this long before it answers 75.

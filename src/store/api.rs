@@ -40,6 +40,11 @@ pub struct NewRequest {
 pub struct Parked {
     pub request: RequestId,
     pub deadline: Deadline,
+    /// What was shown when it parked.
+    pub evidence: Digest,
+    /// The policy it was judged under.
+    pub policy: Digest,
+    pub action: Action,
     /// The yes it already has (only from [`super::Store::reattach`]).
     pub lease: Option<Lease>,
 }

@@ -41,22 +41,40 @@
 //! ```
 
 mod api;
+mod clock;
 mod error;
+mod executions;
+mod leases;
+mod place;
+mod read;
+mod requests;
 mod rows;
+mod rules;
+mod schema;
 mod ticket;
+mod writer;
 
 pub use api::{Claim, Decide, Decided, NewRequest, Parked, Recovered, Requester, Swept, Verb};
+pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
 pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story};
 pub use ticket::Claimed;
 
+use crate::assess::Class;
 use crate::authorize::*;
+use crate::facts::codes::Code;
 use crate::record::Redacted;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use writer::{Weight, Writer};
 
 /// The handle of the store; cheap to clone. When the last one is dropped the writer finishes its queue and ends.
 #[derive(Clone, Debug)]
-pub struct Store {}
+pub struct Store {
+    writer: Arc<Writer>,
+    key: InstallKey,
+}
 
 /// An answer that comes after the commit.
 #[must_use = "the answer says whether it happened"]
@@ -81,73 +99,70 @@ impl<T> Future for Pending<T> {
     }
 }
 
-/// Whether this very process still runs (number, start time and boot are the same).
-pub fn runner_is_alive(_runner: &Runner) -> bool {
-    false
-}
-
-fn not_yet<T>() -> Pending<T> {
-    let (send, reply) = tokio::sync::oneshot::channel();
-    let _ = send.send(Err(StoreError::gone()));
-    Pending { reply }
-}
-
 impl Store {
     /// Open or create the store in `dir`, which must belong to this user, be 0700 and local.
     ///
     /// # Errors
     /// `STORE_UNAVAILABLE` (directory, owner, mode, network file system, read-only, another gate holds it),
     /// `STORE_FULL`, `STORE_CORRUPT` (the file is kept), `STORE_TOO_NEW`.
-    pub fn open(_dir: &Path) -> Result<Store, StoreError> {
-        Err(StoreError::gone())
+    pub fn open(dir: &Path) -> Result<Store, StoreError> {
+        let place = place::Place::open(dir)?;
+        let key = place.key()?;
+        let (db, chain) = schema::open(&place)?;
+        let writer = Writer::start(db, place, chain, clock::boot_id()?)?;
+        Ok(Store { writer: Arc::new(writer), key })
     }
 
     /// This moment on both clocks.
     pub fn now(&self) -> Now {
-        Now { wall_ms: 0, boot_ms: 0, boot_id: BootId::parse(&"0".repeat(36)).expect("36 digits") }
+        self.writer.now()
     }
 
     /// The key of this installation, for the tags of subjects.
     pub fn key(&self) -> InstallKey {
-        InstallKey::new([0; 32])
+        self.key.clone()
     }
 
-    /// Whether everything is blocked until an approver lifts it. Answers at once.
+    /// Whether everything is blocked until an approver lifts it (or, after damage, for good). Answers at once.
     pub fn is_locked_down(&self) -> bool {
-        true
+        self.writer.locked_down.load(Ordering::SeqCst)
     }
 
     /// Park a request until somebody decides. The client counts as attached until [`Store::detach`].
     ///
     /// # Errors
     /// `QUEUE_FULL`, `LOCKDOWN`, and those of the store.
-    pub fn park(&self, _new: NewRequest, _now: Now) -> Pending<Parked> {
-        not_yet()
+    pub fn park(&self, new: NewRequest, now: Now) -> Pending<Parked> {
+        self.writer.call(Weight::Full, move |room| requests::park(room, &new, &now))
     }
 
     /// Record a request that nobody is asked about and claim its execution, in one transaction.
     ///
     /// # Errors
-    /// `LOCKDOWN`; `APPROVAL_REVOKED`, `APPROVAL_EXPIRED` or `APPROVAL_SCOPE_MISMATCH` where the rule or grant no longer
-    /// covers it; and those of the store.
-    pub fn auto_allow(&self, _new: NewRequest, _by: Authority, _runner: Runner, _now: Now) -> Pending<Claimed> {
-        not_yet()
+    /// `LOCKDOWN`; `APPROVAL_REVOKED`, `APPROVAL_EXPIRED`, `APPROVAL_IDENTITY_MISMATCH` or `APPROVAL_SCOPE_MISMATCH`
+    /// where the rule or grant does not cover it (ask then); and those of the store.
+    pub fn auto_allow(&self, new: NewRequest, by: Authority, runner: Runner, now: Now) -> Pending<Claimed> {
+        let weight = if by == Authority::Policy { Weight::Light } else { Weight::Full };
+        self.writer.call(weight, move |room| leases::auto_allow(room, &new, by, &runner, &now))
     }
 
-    /// Record a request that policy blocks.
-    pub fn block(&self, _new: NewRequest, _now: Now) -> Pending<RequestId> {
-        not_yet()
+    /// Record a request that policy blocks. Also under a lockdown.
+    pub fn block(&self, new: NewRequest, now: Now) -> Pending<RequestId> {
+        self.writer.call(Weight::Light, move |room| requests::block(room, &new, &now))
     }
 
     /// Find the row an identical re-run belongs to (pending, or approved with its lease unused) that no live client is
     /// attached to, and attach to it.
-    pub fn reattach(&self, _session: Session, _subject: Digest, _now: Now) -> Pending<Option<Parked>> {
-        not_yet()
+    pub fn reattach(&self, session: Session, subject: Digest, now: Now) -> Pending<Option<Parked>> {
+        self.writer.call(Weight::Read, move |room| requests::reattach(room, &session, subject, &now))
     }
 
     /// The client of this row is gone; the row stays.
-    pub fn detach(&self, _request: RequestId) -> Pending<()> {
-        not_yet()
+    pub fn detach(&self, request: RequestId) -> Pending<()> {
+        self.writer.call(Weight::Read, move |room| {
+            room.memory.attached.remove(&request);
+            Ok(Ok(()))
+        })
     }
 
     /// Decide a parked request. Exactly at the deadline is too late.
@@ -155,46 +170,60 @@ impl Store {
     /// # Errors
     /// `UNKNOWN_REQUEST`, `APPROVAL_ALREADY_DECIDED`, `APPROVAL_EXPIRED`, `APPROVAL_CANCELLED`,
     /// `APPROVAL_SUBJECT_CHANGED` (another digest was echoed), `APPROVAL_SCOPE_MISMATCH` (a wider fence; an always-rule
-    /// for what none may cover), `LOCKDOWN`.
-    pub fn decide(&self, _request: RequestId, _decide: Decide, _now: Now) -> Pending<Decided> {
-        not_yet()
+    /// for what none may cover), `APPROVER_NOT_AUTHORIZED` (what would run is hidden and nobody waits), `LOCKDOWN`.
+    pub fn decide(&self, request: RequestId, decide: Decide, now: Now) -> Pending<Decided> {
+        let weight = match decide.decision {
+            Verb::Deny => Weight::Settle,
+            Verb::ApproveOnce { .. } | Verb::ApproveAlways { .. } => Weight::Full,
+        };
+        self.writer.call(weight, move |room| requests::decide(room, request, &decide, &now))
     }
 
-    /// Close every pending request and unused lease whose time is over; the requests that ended.
-    pub fn expire(&self, _now: Now) -> Pending<Vec<RequestId>> {
-        not_yet()
+    /// Close pending requests and unused leases whose time is over (at most 1000 of each; call again); the requests
+    /// that ended.
+    pub fn expire(&self, now: Now) -> Pending<Vec<RequestId>> {
+        self.writer.call(Weight::Settle, move |room| requests::expire(room, &now))
     }
 
-    /// Give a pending request another `ttl_ms` from now.
-    pub fn extend(&self, _request: RequestId, _ttl_ms: i64, _by: Approver, _now: Now) -> Pending<Deadline> {
-        not_yet()
+    /// Give a pending request `ttl_ms` from now, if that is longer (24 h at most).
+    ///
+    /// # Errors
+    /// As [`Store::decide`].
+    pub fn extend(&self, request: RequestId, ttl_ms: i64, by: Approver, now: Now) -> Pending<Deadline> {
+        self.writer.call(Weight::Full, move |room| requests::extend(room, request, ttl_ms, &by, &now))
     }
 
     /// The requester takes a pending request, or the unused lease it got, back.
-    pub fn cancel(&self, _request: RequestId, _now: Now) -> Pending<()> {
-        not_yet()
+    ///
+    /// # Errors
+    /// As [`Store::decide`], by where the request stands.
+    pub fn cancel(&self, request: RequestId, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| requests::cancel(room, request, &now))
     }
 
     /// An approver takes the unused lease of this request back.
-    pub fn revoke(&self, _request: RequestId, _by: Approver, _now: Now) -> Pending<()> {
-        not_yet()
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST` where it has none, `APPROVAL_ALREADY_CONSUMED`, `APPROVAL_ALREADY_DECIDED`.
+    pub fn revoke(&self, request: RequestId, by: Approver, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| leases::revoke(room, request, &by, &now))
     }
 
     /// What the request is about changed: a pending request or its unused lease becomes stale, with the reason (one of
     /// the `APPROVAL_*_CHANGED` codes) and what changed.
-    pub fn stale(
-        &self,
-        _request: RequestId,
-        _why: crate::facts::codes::Code,
-        _what: Redacted,
-        _now: Now,
-    ) -> Pending<()> {
-        not_yet()
+    ///
+    /// # Errors
+    /// As [`Store::decide`], by where the request stands.
+    pub fn stale(&self, request: RequestId, why: Code, what: Redacted, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| requests::stale(room, request, why, what.as_str(), &now))
     }
 
-    /// Policy closed the door while it waited.
-    pub fn refuse(&self, _request: RequestId, _why: Redacted, _now: Now) -> Pending<()> {
-        not_yet()
+    /// Policy closed the door while it waited, or before its lease was used.
+    ///
+    /// # Errors
+    /// As [`Store::decide`], by where the request stands.
+    pub fn refuse(&self, request: RequestId, why: Redacted, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| requests::refuse(room, request, why.as_str(), &now))
     }
 
     /// Use a lease up. Of any number of claims one succeeds.
@@ -203,92 +232,154 @@ impl Store {
     /// `APPROVAL_ALREADY_CONSUMED`, `APPROVAL_EXPIRED`, `APPROVAL_REVOKED`, `APPROVAL_SUBJECT_CHANGED`,
     /// `APPROVAL_EVIDENCE_CHANGED`, `APPROVAL_POLICY_CHANGED` (these three make the lease stale),
     /// `APPROVAL_SCOPE_MISMATCH`, `APPROVAL_IDENTITY_MISMATCH`, `UNKNOWN_REQUEST`, `LOCKDOWN`.
-    pub fn claim(&self, _claim: Claim, _now: Now) -> Pending<Claimed> {
-        not_yet()
+    pub fn claim(&self, claim: Claim, now: Now) -> Pending<Claimed> {
+        self.writer.call(Weight::Full, move |room| leases::claim(room, &claim, &now))
     }
 
     /// The child was released.
-    pub fn started(&self, _execution: ExecutionId, _runner: Runner, _now: Now) -> Pending<()> {
-        not_yet()
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST`, `EXECUTION_NOT_STARTED`, `EXECUTION_RESULT_UNKNOWN`, `APPROVAL_ALREADY_CONSUMED` (it was
+    /// started already), by where the execution stands. So for the next three.
+    pub fn started(&self, execution: ExecutionId, runner: Runner, now: Now) -> Pending<()> {
+        self.writer.call(Weight::SettleRun(execution), move |room| executions::started(room, execution, &runner, &now))
     }
 
-    /// The run ended like this. Passes through `STARTED` where nobody reported it.
-    pub fn finished(&self, _execution: ExecutionId, _outcome: Outcome, _now: Now) -> Pending<()> {
-        not_yet()
+    /// The run ended like this. Passes through `STARTED` where nobody reported it. Telling the same end twice is no
+    /// error.
+    pub fn finished(&self, execution: ExecutionId, outcome: Outcome, now: Now) -> Pending<()> {
+        self.writer
+            .call(Weight::SettleRun(execution), move |room| executions::finished(room, execution, &outcome, &now))
     }
 
     /// It is proven that nothing ran.
-    pub fn not_started(&self, _execution: ExecutionId, _why: Redacted, _now: Now) -> Pending<()> {
-        not_yet()
+    pub fn not_started(&self, execution: ExecutionId, why: Redacted, now: Now) -> Pending<()> {
+        self.writer.call(Weight::SettleRun(execution), move |room| {
+            executions::not_started(room, execution, why.as_str(), &now)
+        })
     }
 
     /// It is not known whether, or how, it ran (`connection lost` …).
-    pub fn result_unknown(&self, _execution: ExecutionId, _why: Redacted, _now: Now) -> Pending<()> {
-        not_yet()
+    pub fn result_unknown(&self, execution: ExecutionId, why: Redacted, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| executions::result_unknown(room, execution, why.as_str(), &now))
     }
 
-    /// After a start: executions whose runner is gone become `RESULT_UNKNOWN`; those that live are returned.
-    pub fn recover(&self, _alive: impl Fn(&Runner) -> bool + Send + 'static, _now: Now) -> Pending<Recovered> {
-        not_yet()
+    /// After a start, when outcome files were handed to [`Store::finished`]: executions whose runner is gone become
+    /// `RESULT_UNKNOWN`; those that live are returned.
+    pub fn recover(&self, alive: impl Fn(&Runner) -> bool + Send + 'static, now: Now) -> Pending<Recovered> {
+        self.writer.call(Weight::Settle, move |room| executions::recover(room, alive, &now))
     }
 
-    /// A person says what became of an unknown result: an extra record.
+    /// A person says what became of an unknown result: an extra record, never a re-run.
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST`, `APPROVAL_ALREADY_DECIDED` where the result is known.
     pub fn annotate(
         &self,
-        _execution: ExecutionId,
-        _found: Reconciled,
-        _note: Option<Redacted>,
-        _by: Approver,
-        _now: Now,
+        execution: ExecutionId,
+        found: Reconciled,
+        note: Option<Redacted>,
+        by: Approver,
+        now: Now,
     ) -> Pending<()> {
-        not_yet()
+        self.writer.call(Weight::Settle, move |room| {
+            executions::annotate(room, execution, found, note.as_ref().map(Redacted::as_str), &by, &now)
+        })
     }
 
     /// What waits, oldest first.
-    pub fn pending(&self, _now: Now) -> Pending<Vec<RequestRow>> {
-        not_yet()
+    pub fn pending(&self, now: Now) -> Pending<Vec<RequestRow>> {
+        self.writer.call(Weight::Read, move |room| read::pending(room, &now).map(Ok))
     }
 
-    /// The one request, lease or execution whose id begins like this, with everything that happened to it.
+    /// The one request that this prefix names, directly or through its lease or execution.
     ///
     /// # Errors
     /// `UNKNOWN_REQUEST` where none or several do; the message says which.
-    pub fn get(&self, _prefix: IdPrefix) -> Pending<Story> {
-        not_yet()
+    pub fn resolve(&self, prefix: IdPrefix) -> Pending<RequestId> {
+        self.writer.call(Weight::Read, move |room| read::resolve(room.db, &prefix).map(Ok))
     }
 
-    /// Newest first: what was decided or executed.
-    pub fn history(&self, _limit: usize, _only_unknown: bool) -> Pending<Vec<HistoryRow>> {
-        not_yet()
+    /// Everything that happened to the request that [`Store::resolve`] finds.
+    ///
+    /// # Errors
+    /// As [`Store::resolve`]; `STORE_CORRUPT` where a manifest is not what was hashed.
+    pub fn get(&self, prefix: IdPrefix) -> Pending<Story> {
+        self.writer.call(Weight::Read, move |room| read::story(room, &prefix).map(Ok))
     }
 
-    /// Newest first: what people decided.
-    pub fn recent_decisions(&self, _limit: usize) -> Pending<Vec<DecisionRow>> {
-        not_yet()
+    /// Newest first: what was decided or executed. At most `HISTORY_ROWS_MAX`.
+    pub fn history(&self, limit: usize, only_unknown: bool) -> Pending<Vec<HistoryRow>> {
+        self.writer.call(Weight::Read, move |room| read::history(room, limit, only_unknown).map(Ok))
+    }
+
+    /// Newest first: what people decided. At most `HISTORY_ROWS_MAX`.
+    pub fn recent_decisions(&self, limit: usize) -> Pending<Vec<DecisionRow>> {
+        self.writer.call(Weight::Read, move |room| read::recent_decisions(room.db, limit).map(Ok))
     }
 
     /// The always-rules that hold now.
-    pub fn rules(&self, _now: Now) -> Pending<Vec<AlwaysRule>> {
-        not_yet()
+    pub fn rules(&self, now: Now) -> Pending<Vec<AlwaysRule>> {
+        self.writer.call(Weight::Read, move |room| read::rules(room.db, &now).map(Ok))
     }
 
     /// Remove an always-rule; unused leases that came from it are revoked.
-    pub fn remove_rule(&self, _rule: RuleId, _by: Approver, _now: Now) -> Pending<()> {
-        not_yet()
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST` where there is no such rule.
+    pub fn remove_rule(&self, rule: RuleId, by: Approver, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| rules::remove(room, rule, &by, &now))
+    }
+
+    /// Let a session run what is up to `ceiling` (write at most) below a directory for `ttl_s` (60 min at most).
+    ///
+    /// # Errors
+    /// `APPROVAL_SCOPE_MISMATCH` where it asks for more.
+    pub fn grant(
+        &self,
+        session: Session,
+        ceiling: Class,
+        cwd_prefix: String,
+        ttl_s: u64,
+        by: Approver,
+        now: Now,
+    ) -> Pending<GrantId> {
+        self.writer.call(Weight::Full, move |room| {
+            requests::unless_locked_down(room)?;
+            rules::grant(room, &session, ceiling, &cwd_prefix, ttl_s, &by, &now)
+        })
+    }
+
+    /// The session grants that hold now.
+    pub fn grants(&self, now: Now) -> Pending<Vec<GrantRow>> {
+        self.writer.call(Weight::Read, move |room| read::grants(room.db, &now).map(Ok))
+    }
+
+    /// Take a session grant back.
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST` where there is no such grant.
+    pub fn revoke_grant(&self, grant: GrantId, by: Approver, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| rules::revoke_grant(room, grant, &by, &now))
     }
 
     /// Deny everything pending, revoke every unused lease, and refuse until lifted.
-    pub fn lockdown(&self, _by: Approver, _now: Now) -> Pending<Swept> {
-        not_yet()
+    pub fn lockdown(&self, by: Approver, now: Now) -> Pending<Swept> {
+        self.writer.call(Weight::Settle, move |room| requests::lockdown(room, &by, &now))
     }
 
     /// Lift a lockdown.
-    pub fn lift(&self, _by: Approver, _now: Now) -> Pending<()> {
-        not_yet()
+    pub fn lift(&self, by: Approver, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Full, move |room| requests::lift(room, &by, &now))
     }
 
-    /// Lines of the audit chain from `seq` on, at most `limit`, without line ends.
-    pub fn audit_lines(&self, _from_seq: u64, _limit: usize) -> Pending<Vec<String>> {
-        not_yet()
+    /// Lines of the audit chain from `seq` on, at most `limit`, without line ends, exactly as stored.
+    pub fn audit_lines(&self, from_seq: u64, limit: usize) -> Pending<Vec<String>> {
+        self.writer.call(Weight::Read, move |room| read::audit_lines(room.db, from_seq, limit).map(Ok))
+    }
+
+    /// The lines about one request, in order.
+    pub fn audit_of(&self, request: RequestId) -> Pending<Vec<String>> {
+        self.writer.call(Weight::Read, move |room| read::audit_of(room.db, request).map(Ok))
     }
 }

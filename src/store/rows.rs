@@ -1,7 +1,7 @@
 //! What the store tells about a request: rows as they are, for the console and for the gate. Its
 //! text is redacted: nothing else gets in.
 
-use crate::assess::Assessment;
+use crate::assess::{Assessment, Class};
 use crate::authorize::*;
 use crate::facts::codes::Code;
 use crate::policy::Verdict;
@@ -14,6 +14,8 @@ pub struct RequestRow {
     pub state: Request,
     /// Why it is stale, refused or cancelled.
     pub reason: Option<String>,
+    /// The code behind the reason, where there is one.
+    pub code_name: Option<&'static str>,
     pub session: Session,
     pub agent: String,
     pub subject: Digest,
@@ -49,6 +51,7 @@ pub struct ExecutionRow {
     pub request: RequestId,
     pub lease: Option<LeaseId>,
     pub state: Execution,
+    pub action: Action,
     pub reason: Option<String>,
     pub runner: Runner,
     pub claimed_wall_ms: i64,
@@ -84,8 +87,11 @@ pub struct NoteRow {
 pub struct GrantRow {
     pub id: GrantId,
     pub session: Session,
-    pub uses: u64,
+    pub ceiling: Class,
+    pub cwd_prefix: String,
+    pub by: Approver,
     pub expires_wall_ms: i64,
+    pub uses: u64,
 }
 
 /// One line of history.
@@ -117,7 +123,7 @@ impl RequestRow {
             Request::Approved | Request::AutoAllowed => None,
             Request::Denied => Some(Code::ApprovalDenied),
             Request::Expired => Some(Code::ApprovalExpired),
-            Request::Stale => Some(Code::SubjectChanged),
+            Request::Stale => Some(self.code_name.and_then(Code::from_name).unwrap_or(Code::SubjectChanged)),
             Request::Cancelled => Some(Code::ApprovalCancelled),
             Request::Refused | Request::Blocked => Some(Code::PolicyBlocked),
         }

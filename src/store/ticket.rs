@@ -13,7 +13,6 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    #[expect(dead_code, reason = "the claim is being built")]
     pub(super) fn new(execution: ExecutionId, request: RequestId, lease: Option<LeaseId>, action: Action) -> Claimed {
         Claimed { execution, request, lease, action }
     }

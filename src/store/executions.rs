@@ -1,0 +1,140 @@
+//! How does a run move from claimed to its end, and what is said about it where nobody saw the end?
+
+use super::api::Recovered;
+use super::requests::{json_of, refused};
+use super::writer::{Done, Room};
+use super::{StoreError, read};
+use crate::authorize::states::{Execution, Machine};
+use crate::authorize::*;
+use crate::facts::codes::Code;
+use rusqlite::params;
+use serde_json::json;
+
+/// Where an execution stands.
+fn find(room: &Room<'_>, execution: ExecutionId) -> Result<(Execution, RequestId), StoreError> {
+    match read::execution(room.db, execution)? {
+        Some(row) => Ok((row.state, row.request)),
+        None => refused(Code::UnknownRequest, format!("no execution {execution}")),
+    }
+}
+
+/// Why an execution cannot move like this.
+fn stuck<T>(execution: ExecutionId, state: Execution) -> Result<T, StoreError> {
+    let code = match state {
+        Execution::ResultUnknown => Code::ResultUnknown,
+        Execution::NotStarted => Code::NotStarted,
+        Execution::Claimed | Execution::Started | Execution::Succeeded | Execution::Failed => Code::AlreadyConsumed,
+    };
+    refused(code, format!("execution {} is {}", execution.short(), state.name()))
+}
+
+pub fn started(room: &mut Room<'_>, execution: ExecutionId, runner: &Runner, now: &Now) -> Done<()> {
+    let sql =
+        "UPDATE executions SET state = 'STARTED', runner = ?2, started_wall = ?3 WHERE id = ?1 AND state = 'CLAIMED'";
+    let moved = room.db.prepare_cached(sql)?.execute(params![execution.as_str(), json_of(runner)?, now.wall_ms])?;
+    let (state, request) = find(room, execution)?;
+    if moved == 0 {
+        return stuck(execution, state);
+    }
+    room.audit(now, "execution.started", Some(request), json!({ "execution": execution, "runner": runner }))?;
+    Ok(Ok(()))
+}
+
+pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, now: &Now) -> Done<()> {
+    let (state, request) = find(room, execution)?;
+    match state {
+        Execution::Claimed => {
+            // Nobody reported the start of what policy allows; the end proves it. Both arrows, one record.
+            let sql = "UPDATE executions SET state = 'STARTED', started_wall = claimed_wall WHERE id = ?1 AND state = 'CLAIMED'";
+            room.db.prepare_cached(sql)?.execute([execution.as_str()])?;
+        }
+        Execution::Started => {}
+        Execution::Succeeded | Execution::Failed => {
+            // An outcome file that was committed before its removal is told twice.
+            let known = read::outcome(room.db, execution)?;
+            return if known.as_ref() == Some(outcome) { Ok(Ok(())) } else { stuck(execution, state) };
+        }
+        Execution::NotStarted | Execution::ResultUnknown => return stuck(execution, state),
+    }
+    let to = if outcome.end.is_success() { Execution::Succeeded } else { Execution::Failed };
+    let sql = "UPDATE executions SET state = ?2, ended_wall = ?3 WHERE id = ?1 AND state = 'STARTED'";
+    if room.db.prepare_cached(sql)?.execute(params![execution.as_str(), to.name(), now.wall_ms])? != 1 {
+        return stuck(execution, find(room, execution)?.0);
+    }
+    let (exit, signal) = match outcome.end {
+        End::Exit(code) => (Some(code), None),
+        End::Signal(signal) => (None, Some(signal)),
+    };
+    let sql = "INSERT INTO outcomes (execution, exit, signal, duration_ms, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let duration = i64::try_from(outcome.duration_ms).unwrap_or(i64::MAX);
+    room.db.prepare_cached(sql)?.execute(params![execution.as_str(), exit, signal, duration, json_of(outcome)?])?;
+    let body = json!({ "execution": execution, "state": to.name(), "outcome": outcome });
+    room.audit(now, "execution.finished", Some(request), body)?;
+    room.memory.light.remove(&execution);
+    room.memory.attached.remove(&request);
+    Ok(Ok(()))
+}
+
+fn ended_without(
+    room: &mut Room<'_>,
+    execution: ExecutionId,
+    to: Execution,
+    why: &str,
+    now: &Now,
+) -> Result<(), StoreError> {
+    let (state, request) = find(room, execution)?;
+    if !state.next().contains(&to) {
+        return stuck(execution, state);
+    }
+    let sql = "UPDATE executions SET state = ?3, reason = ?4, ended_wall = ?5 WHERE id = ?1 AND state = ?2";
+    let values = params![execution.as_str(), state.name(), to.name(), why, now.wall_ms];
+    if room.db.prepare_cached(sql)?.execute(values)? != 1 {
+        return stuck(execution, find(room, execution)?.0);
+    }
+    let what = format!("execution.{}", to.name().to_ascii_lowercase());
+    room.audit(now, &what, Some(request), json!({ "execution": execution, "was": state.name(), "reason": why }))?;
+    room.memory.light.remove(&execution);
+    room.memory.attached.remove(&request);
+    Ok(())
+}
+
+pub fn not_started(room: &mut Room<'_>, execution: ExecutionId, why: &str, now: &Now) -> Done<()> {
+    ended_without(room, execution, Execution::NotStarted, why, now).map(Ok)
+}
+
+pub fn result_unknown(room: &mut Room<'_>, execution: ExecutionId, why: &str, now: &Now) -> Done<()> {
+    ended_without(room, execution, Execution::ResultUnknown, why, now).map(Ok)
+}
+
+pub fn recover(room: &mut Room<'_>, alive: impl Fn(&Runner) -> bool, now: &Now) -> Done<Recovered> {
+    let mut found = Recovered::default();
+    for row in read::open_executions(room.db)? {
+        if alive(&row.runner) {
+            found.alive.push((row.id, row.runner));
+        } else {
+            ended_without(room, row.id, Execution::ResultUnknown, "its runner is gone and left no outcome", now)?;
+            found.unknown.push(row.id);
+        }
+    }
+    Ok(Ok(found))
+}
+
+pub fn annotate(
+    room: &mut Room<'_>,
+    execution: ExecutionId,
+    as_found: Reconciled,
+    note: Option<&str>,
+    by: &Approver,
+    now: &Now,
+) -> Done<()> {
+    let (state, request) = find(room, execution)?;
+    if state != Execution::ResultUnknown {
+        return refused(Code::AlreadyDecided, format!("execution {} is {}", execution.short(), state.name()));
+    }
+    let sql = "INSERT INTO notes (execution, found, note, approver, wall) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let values = params![execution.as_str(), as_found.name(), note, json_of(by)?, now.wall_ms];
+    room.db.prepare_cached(sql)?.execute(values)?;
+    let body = json!({ "execution": execution, "found": as_found, "note": note, "approver": by });
+    room.audit(now, "execution.annotated", Some(request), body)?;
+    Ok(Ok(()))
+}
