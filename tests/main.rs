@@ -1,5 +1,6 @@
 //! The only integration binary: one module per promise, named after it.
 
+mod gate_protocol;
 mod golden;
 mod isolate;
 mod policy_table;
@@ -10,3 +11,4 @@ mod store_moves;
 mod store_races;
 mod store_world;
 mod tidy;
+mod world;

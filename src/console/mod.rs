@@ -25,6 +25,12 @@ enum Verb {
     Classify(classify::Args),
     /// Remove secrets from standard input
     Redact(redact::Args),
+    /// The gate, in the foreground; tollsh starts one by itself when none runs
+    Daemon {
+        /// Return once a gate listens in the background
+        #[arg(long)]
+        detach: bool,
+    },
 }
 
 pub fn main() -> ExitCode {
@@ -40,6 +46,7 @@ fn dispatch(verb: Verb) -> Done {
     match verb {
         Verb::Classify(args) => classify::run(args),
         Verb::Redact(args) => redact::run(args),
+        Verb::Daemon { detach } => Ok(crate::gate::daemon(detach)),
     }
 }
 

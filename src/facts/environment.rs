@@ -69,9 +69,56 @@ pub fn is_stripped(name: &[u8]) -> bool {
     STRIPPED.iter().any(|row| matches(row, name))
 }
 
+/// Names that differ from call to call and mean nothing: not part of what is asked for.
+pub const VOLATILE: &[&str] = &["_", "SHLVL", "OLDPWD", "COLUMNS", "LINES", "RANDOM", "SECONDS", "BASHPID", "PPID"];
+
+/// Names that influence which code runs or whom it speaks to: shown to the approver. A trailing `*` stands for any rest.
+pub const INFLUENCE: &[&str] = &[
+    "PATH",
+    "HOME",
+    "CDPATH",
+    "SHELL",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "BROWSER",
+    "MAKEFLAGS",
+    "PYTHON*",
+    "PERL*",
+    "RUBY*",
+    "NODE_*",
+    "NPM_CONFIG_*",
+    "GIT_*",
+    "SSH_*",
+    "CARGO*",
+    "RUST*",
+    "GO*",
+    "JAVA_*",
+    "LESS*",
+    "DOCKER_*",
+    "KUBECONFIG",
+    "AWS_*",
+    "*_PROXY",
+    "*_proxy",
+];
+
+/// Whether `name` differs from call to call without meaning anything.
+pub fn is_volatile(name: &[u8]) -> bool {
+    VOLATILE.iter().any(|row| name == row.as_bytes())
+}
+
+/// Whether `name` influences which code runs or whom it speaks to.
+pub fn is_influence(name: &[u8]) -> bool {
+    INFLUENCE.iter().any(|row| match (row.strip_prefix('*'), row.strip_suffix('*')) {
+        (Some(end), _) => name.ends_with(end.as_bytes()),
+        (None, Some(start)) => name.starts_with(start.as_bytes()),
+        (None, None) => name == row.as_bytes(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_stripped;
+    use super::{is_influence, is_stripped, is_volatile};
 
     #[test]
     fn a_star_stands_for_any_rest_and_nothing_else_does() {
@@ -81,5 +128,16 @@ mod tests {
         for name in ["PATH", "BASH_ENVS", "OLD_LD_PRELOAD", "HOME"] {
             assert!(!is_stripped(name.as_bytes()), "{name}");
         }
+    }
+
+    #[test]
+    fn volatile_names_and_influential_names_are_apart() {
+        for name in super::VOLATILE {
+            assert!(is_volatile(name.as_bytes()) && !is_influence(name.as_bytes()), "{name}");
+        }
+        for name in ["PATH", "PYTHONPATH", "GIT_DIR", "HTTPS_PROXY", "http_proxy"] {
+            assert!(is_influence(name.as_bytes()) && !is_volatile(name.as_bytes()), "{name}");
+        }
+        assert!(!is_influence(b"TERM") && !is_influence(b"MYPATH"));
     }
 }

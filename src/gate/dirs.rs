@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 const SYSTEM_RUN: &str = "/run/tollgate";
 const SYSTEM_STATE: &str = "/var/lib/tollgate";
-const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
+pub const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
 /// `tollgate install` writes it beside the binary: the environment moves nothing any more.
 const PINNED: &str = "pinned";
 
@@ -239,7 +239,12 @@ pub fn make_private(path: &Path) -> Result<OwnedFd, Trouble> {
 
 /// A path to `name` inside an open directory that is short whatever the directory's own path is.
 pub fn through(dir: impl AsFd, name: &str) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{name}", dir.as_fd().as_raw_fd()))
+    through_fd(dir).join(name)
+}
+
+/// A path to what an open descriptor names.
+pub fn through_fd(fd: impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
 }
 
 #[cfg(test)]

@@ -1,13 +1,25 @@
 //! The daemon: two Unix sockets (requesters, approvers), the protocol, and the wiring of the rooms. No rule of its own.
 
+mod approvals;
+mod asked;
 pub mod bytes;
+mod cards;
 pub mod client;
+mod daemon;
 pub mod dirs;
+mod evidence;
 pub mod peers;
+mod prepare;
 pub mod protocol;
+mod requests;
+mod server;
 pub mod start;
+mod state;
+mod sys;
 pub mod trouble;
+mod wire;
 
 pub use client::Client;
+pub use daemon::daemon;
 pub use dirs::Dirs;
 pub use trouble::Trouble;

@@ -1,6 +1,16 @@
 //! Who is calling, and is it confined more than we are? Everything is read from the kernel, nothing is claimed.
 
+use super::dirs;
+use super::trouble::Trouble;
+use crate::facts::codes::Code;
+use nix::sys::socket::{getsockopt, sockopt};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+
+/// Parents looked at before a chain counts as endless.
+const ANCESTORS_MAX: usize = 128;
+/// The namespaces whose difference taints.
+const NAMESPACES: [&str; 3] = ["user", "mnt", "pid"];
 
 /// One process as `/proc` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +38,7 @@ impl Confinement {
     }
 
     fn parse(status: &str) -> Option<Confinement> {
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.strip_prefix(':')?.trim().parse::<u64>().ok()
-        };
+        let field = |name: &str| field(status, name)?.parse::<u64>().ok();
         Some(Confinement {
             no_new_privileges: field("NoNewPrivs")? != 0,
             // Kernels before 5.9 do not count filters; then the mode says whether there is one.
@@ -72,6 +79,138 @@ fn parse_stat(stat: &str) -> Option<(u32, u64)> {
     let parent = fields.nth(1)?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
     Some((parent, started))
+}
+
+/// The value of one line of `/proc/PID/status`.
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    Some(status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim())
+}
+
+/// Identity of a process beyond its uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub gid: u32,
+    pub groups: Vec<u32>,
+    pub umask: u32,
+}
+
+/// The process at the other end of a connection, as the kernel names it.
+#[derive(Debug)]
+pub struct Peer {
+    pub uid: u32,
+    pub process: Process,
+    pub identity: Identity,
+    /// Names exactly this process, whatever becomes of its number; `None` on kernels before 6.5.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Peer {
+    /// # Errors
+    /// The peer has vanished, or `/proc` does not show it.
+    pub fn of(socket: impl AsFd) -> Result<Peer, Trouble> {
+        let gone = || Trouble::new(Code::IdentityMismatch, "the calling process has vanished");
+        let credentials = getsockopt(&socket, sockopt::PeerCredentials).map_err(|_| gone())?;
+        let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
+            Ok(fd) => Some(fd),
+            Err(nix::errno::Errno::ENOPROTOOPT) => None,
+            Err(_) => return Err(gone()),
+        };
+        let pid = u32::try_from(credentials.pid()).ok().filter(|&pid| pid != 0).ok_or_else(gone)?;
+        let process = Process::of(pid).ok_or_else(gone)?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| gone())?;
+        let identity = Identity::parse(&status).ok_or_else(gone)?;
+        let peer = Peer { uid: credentials.uid(), process, identity, pidfd };
+        // What was read belongs to this process only if it still lives now.
+        if peer.lives() { Ok(peer) } else { Err(gone()) }
+    }
+
+    /// Whether this very process still runs.
+    pub fn lives(&self) -> bool {
+        match &self.pidfd {
+            Some(fd) => {
+                let mut polled = [nix::poll::PollFd::new(fd.as_fd(), nix::poll::PollFlags::POLLIN)];
+                matches!(nix::poll::poll(&mut polled, nix::poll::PollTimeout::ZERO), Ok(0))
+            }
+            None => Process::of(self.process.pid).is_some_and(|now| now.started == self.process.started),
+        }
+    }
+
+    /// Why this peer may not decide: it is confined more than the gate, lives in other namespaces, or is gone.
+    pub fn taint(&self) -> Option<String> {
+        let pid = self.process.pid.to_string();
+        let why = match (Confinement::of(&pid), Confinement::of("self")) {
+            (Some(theirs), Some(ours)) if theirs.tighter_than(ours) => {
+                Some("it runs confined (no new privileges or a system call filter)".to_owned())
+            }
+            (Some(_), Some(_)) => NAMESPACES
+                .iter()
+                .find(|name| !same_namespace(&pid, name))
+                .map(|name| format!("it runs in another {name} namespace")),
+            (None, _) | (_, None) => Some("it has vanished".to_owned()),
+        };
+        why.or_else(|| (!self.lives()).then(|| "it has vanished".to_owned()))
+    }
+
+    /// The nearest process that is not one of our shells, itself included: whose commands these are.
+    pub fn agent(&self) -> Process {
+        let ours: Vec<PathBuf> = ["tollsh", "tollgate"].iter().filter_map(|name| dirs::beside(name)).collect();
+        let mut at = self.process.clone();
+        for _ in 0..ANCESTORS_MAX {
+            if !ours.contains(&at.exe) || at.parent == 0 {
+                break;
+            }
+            match Process::of(at.parent) {
+                Some(parent) => at = parent,
+                None => break,
+            }
+        }
+        at
+    }
+
+    /// Whether that process is this one or one of its parents. Nobody counts as belonging to the first process.
+    pub fn belongs_to(&self, pid: u32, started: u64) -> bool {
+        let mut at = Some(self.process.clone());
+        for _ in 0..ANCESTORS_MAX {
+            match at {
+                Some(process) if process.pid > 1 => {
+                    if process.pid == pid && process.started == started {
+                        return true;
+                    }
+                    at = Process::of(process.parent);
+                }
+                Some(_) | None => return false,
+            }
+        }
+        true
+    }
+}
+
+impl Identity {
+    fn parse(status: &str) -> Option<Identity> {
+        Some(Identity {
+            gid: field(status, "Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()?,
+            groups: field(status, "Groups")?.split_ascii_whitespace().filter_map(|gid| gid.parse().ok()).collect(),
+            umask: u32::from_str_radix(field(status, "Umask")?, 8).ok()?,
+        })
+    }
+}
+
+/// Whether a process shares our namespace of this kind. A process that hides its links (it is not dumpable) is told
+/// apart by what everybody may read: how deep its number is nested, and its user mapping.
+fn same_namespace(pid: &str, name: &str) -> bool {
+    let link = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/{name}"));
+    match (link(pid), link("self")) {
+        (Ok(theirs), Ok(ours)) => theirs == ours,
+        (Err(e), Ok(_)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            let depth = |pid: &str| {
+                let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+                Some(field(&status, "NSpid")?.split_ascii_whitespace().count())
+            };
+            let map = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/uid_map")).ok();
+            depth(pid).is_some() && depth(pid) == depth("self") && map(pid).is_some() && map(pid) == map("self")
+        }
+        (Err(_), _) | (Ok(_), Err(_)) => false,
+    }
 }
 
 #[cfg(test)]

@@ -366,8 +366,8 @@ pub struct Card {
     pub attached: bool,
     pub created_ms: u64,
     pub expires_ms: u64,
-    /// Redaction hides this many bytes of the command.
-    pub hidden_bytes: u64,
+    /// Redaction hides this many places of the command.
+    pub hidden: u64,
     /// Whether the card can be approved as shown; else what is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_approve: Option<String>,
@@ -398,17 +398,16 @@ pub struct CardFile {
     pub sha256: String,
 }
 
-/// Who asked, as the gate found out by itself; `label` is the client's own claim.
+/// Who asked, as the gate found out by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requester {
     pub uid: u32,
+    /// The agent: the nearest parent that is not tollsh.
     pub pid: u32,
-    /// Process id and start time (clock ticks since boot) of the nearest parent that is not tollsh.
+    /// Its process id and start time (clock ticks since boot).
     pub session: String,
-    /// The session's program.
+    /// Its program; what the client claims to be is added as a claim.
     pub agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
 }
 
 /// The answer of `approval.list_pending`.
@@ -485,9 +484,12 @@ pub struct Decide {
     pub subject: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The card's short code: needed for `approve_always` and for anything destructive.
+    /// The card's short code, where a person typed it; a wrong one is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// A narrower fence than the card's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Class>,
 }
 
 /// How a request left the queue. Answer of `approval.decide`, `approval.cancel` and `approval.revoke`, and an event.

@@ -90,8 +90,26 @@ fn start(dirs: &Dirs, deadline: Instant) -> Result<(), Trouble> {
     let mut said = Vec::new();
     if let Some(stderr) = child.stderr.take() {
         // What cannot be read is only missing from the message.
-        drop(stderr.take(2048).read_to_end(&mut said));
+        drop(stderr.take(4096).read_to_end(&mut said));
     }
-    let said = String::from_utf8_lossy(&said);
-    Err(failed(said.lines().next().unwrap_or("it said nothing").trim_start_matches("tollgate: ").to_owned()))
+    Err(heard(&String::from_utf8_lossy(&said)))
+}
+
+/// What a gate that did not start said: `tollgate: CODE: message. Next`.
+pub fn heard(said: &str) -> Trouble {
+    let line = said.lines().next().unwrap_or_default();
+    let known = line.strip_prefix("tollgate: ").and_then(|rest| {
+        let (code, rest) = rest.split_once(": ")?;
+        Some((Code::from_name(code)?, rest))
+    });
+    match known {
+        Some((code, rest)) => match rest.rsplit_once(". ") {
+            Some((message, next)) => Trouble::with_next(code, format!("the gate did not start: {message}"), next),
+            None => Trouble::new(code, format!("the gate did not start: {rest}")),
+        },
+        None if line.is_empty() => Trouble::new(Code::GateUnreachable, "the gate did not start and said nothing"),
+        None => {
+            Trouble::new(Code::GateUnreachable, format!("the gate did not start: {}", crate::record::visible(line)))
+        }
+    }
 }

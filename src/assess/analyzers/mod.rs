@@ -8,12 +8,18 @@
 //! Nothing here does I/O, and each is linear in its input.
 
 pub mod awk;
+pub mod code;
+pub mod config;
+pub mod dbshell;
 pub mod find;
+pub mod interpreter;
 pub mod jq;
+pub mod net;
 pub mod options;
 pub mod say;
 pub mod sed;
 pub mod small;
+pub mod sql;
 pub mod tar;
 pub mod test;
 #[cfg(test)]
@@ -47,19 +53,46 @@ pub struct WholeRow {
 /// Every language, by name.
 pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "awk", analyze: awk::program, joint: "\n" },
+    LanguageRow { name: "code", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "duckdb", analyze: sql::duckdb, joint: "\n;\n" },
+    LanguageRow { name: "git-config", analyze: config::git, joint: "\n" },
+    LanguageRow { name: "git-remote", analyze: config::git_remote, joint: " " },
     LanguageRow { name: "jq", analyze: jq::filter, joint: " " },
+    LanguageRow { name: "mysql", analyze: sql::mysql, joint: "\n;\n" },
+    LanguageRow { name: "node", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "perl", analyze: code::perl, joint: "\n" },
+    LanguageRow { name: "php", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "postgres", analyze: sql::postgres, joint: "\n;\n" },
+    LanguageRow { name: "python", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "ruby", analyze: code::code, joint: "\n" },
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
+    LanguageRow { name: "sqlite", analyze: sql::sqlite, joint: "\n;\n" },
+    LanguageRow { name: "ssh-option", analyze: config::ssh, joint: "\n" },
 ];
 
 /// Every whole analyzer, by name.
 pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "[", analyze: test::test },
+    WholeRow { name: "curl", analyze: net::curl },
     WholeRow { name: "date", analyze: small::date },
     WholeRow { name: "dd", analyze: small::dd },
+    WholeRow { name: "duckdb", analyze: dbshell::duckdb },
     WholeRow { name: "find", analyze: find::find },
+    WholeRow { name: "mysql", analyze: dbshell::mysql },
+    WholeRow { name: "node", analyze: interpreter::node },
+    WholeRow { name: "perl", analyze: interpreter::perl },
+    WholeRow { name: "php", analyze: interpreter::php },
     WholeRow { name: "printf", analyze: small::printf },
+    WholeRow { name: "psql", analyze: dbshell::psql },
+    WholeRow { name: "python", analyze: interpreter::python },
+    WholeRow { name: "redis-cli", analyze: dbshell::redis },
+    WholeRow { name: "rsync", analyze: net::rsync },
+    WholeRow { name: "ruby", analyze: interpreter::ruby },
+    WholeRow { name: "sqlite3", analyze: dbshell::sqlite3 },
+    WholeRow { name: "ssh", analyze: net::ssh },
     WholeRow { name: "tar", analyze: tar::tar },
     WholeRow { name: "test", analyze: test::test },
+    WholeRow { name: "wget", analyze: net::wget },
     WholeRow { name: "xargs", analyze: xargs::xargs },
 ];
 

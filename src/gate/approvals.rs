@@ -1,0 +1,273 @@
+//! One approver's conversation: what waits, decide, look back. Who decides is asked of the kernel at every decision.
+
+use super::asked::exact_tag;
+use super::peers::Peer;
+use super::protocol as p;
+use super::state::{Gate, said};
+use super::trouble::Trouble;
+use super::{cards, wire::Out};
+use crate::assess::Class;
+use crate::authorize::{Approver, Channel, Digest, IdPrefix, NewRule, Reconciled, Request, RuleKind};
+use crate::facts::codes::Code;
+use crate::facts::limits::{HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
+use crate::record::visible;
+use crate::store::{Decide, Story, Verb};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// An always-rule made by an approval holds this long.
+const ALWAYS_TTL_S: u64 = 30 * 24 * 3600;
+
+/// The approver's side of one connection.
+#[derive(Debug)]
+pub struct Desk {
+    gate: Rc<Gate>,
+    peer: Peer,
+    subscription: Cell<Option<u64>>,
+}
+
+impl Desk {
+    /// # Errors
+    /// The peer is tainted: a fenced process must not even see what waits.
+    pub fn new(gate: Rc<Gate>, peer: Peer) -> Result<Desk, Trouble> {
+        let desk = Desk { gate, peer, subscription: Cell::new(None) };
+        desk.untainted()?;
+        Ok(desk)
+    }
+
+    /// Whether `TOLLGATE_DIR` moved the gate.
+    pub fn moved(&self) -> bool {
+        self.gate.dirs.moved()
+    }
+
+    fn untainted(&self) -> Result<(), Trouble> {
+        match self.peer.taint() {
+            None => Ok(()),
+            Some(why) => Err(Trouble::with_next(
+                Code::NotAuthorized,
+                format!("this process may not decide: {why}"),
+                "Decide from a terminal outside the sandbox",
+            )),
+        }
+    }
+
+    /// Who decides this: not the asker, nor anything the asker's session started.
+    fn approver(&self, story: &Story) -> Result<Approver, Trouble> {
+        self.untainted()?;
+        let session = &story.request.session;
+        if self.peer.belongs_to(session.agent.pid, session.agent.started_ticks) {
+            return Err(Trouble::with_next(
+                Code::SelfForbidden,
+                "this process belongs to the session that asks",
+                "Decide from another terminal",
+            ));
+        }
+        if self.peer.uid == session.uid && !self.gate.policy().same_user() {
+            return Err(Trouble::new(Code::SelfForbidden, "policy wants another user than the one who asks"));
+        }
+        Ok(self.principal())
+    }
+
+    fn principal(&self) -> Approver {
+        Approver {
+            uid: self.peer.uid,
+            pid: self.peer.process.pid,
+            exe: visible(&self.peer.process.exe.to_string_lossy()),
+            channel: Channel::ApproveSocket,
+        }
+    }
+
+    async fn story(&self, id: &str) -> Result<Story, Trouble> {
+        let prefix = IdPrefix::parse(id)
+            .ok_or_else(|| Trouble::new(Code::UnknownRequest, format!("no request can be named `{}`", visible(id))))?;
+        Ok(self.gate.store.get(prefix).await?)
+    }
+
+    /// # Errors
+    /// As the store says; so for all that follow.
+    pub async fn list_pending(&self) -> Result<p::Pending, Trouble> {
+        let rows = self.gate.store.pending(self.gate.store.now()).await?;
+        let mut pending = Vec::with_capacity(rows.len());
+        for row in rows {
+            let story = self.gate.story(row.id).await?;
+            // It may have been decided in between.
+            if story.request.state == Request::Pending {
+                pending.push(cards::card(&story, self.gate.dirs.moved()));
+            }
+        }
+        Ok(p::Pending { pending })
+    }
+
+    pub async fn list_recent(&self, list: p::ListRecent) -> Result<p::Recent, Trouble> {
+        let limit = match list.limit {
+            None => HISTORY_ROWS_DEFAULT,
+            Some(limit) => {
+                usize::try_from(limit).ok().filter(|n| (1..=HISTORY_ROWS_MAX).contains(n)).ok_or_else(|| {
+                    Trouble::with_next(
+                        Code::BadRequest,
+                        format!("limit {limit} is not between 1 and {HISTORY_ROWS_MAX}"),
+                        format!("Give a limit from 1 to {HISTORY_ROWS_MAX}"),
+                    )
+                })?
+            }
+        };
+        let rows = self.gate.store.history(limit, list.unknown).await?;
+        Ok(p::Recent { decisions: rows.iter().map(cards::recent).collect() })
+    }
+
+    pub async fn get(&self, by: p::ById) -> Result<p::Card, Trouble> {
+        Ok(cards::card(&self.story(&by.id).await?, self.gate.dirs.moved()))
+    }
+
+    pub async fn decide(&self, decide: p::Decide) -> Result<p::Decided, Trouble> {
+        let gate = &self.gate;
+        let story = self.story(&decide.id).await?;
+        let row = &story.request;
+        let subject = Digest::parse(&decide.subject).ok_or_else(|| {
+            Trouble::with_next(Code::BadRequest, "subject is no digest", "Echo the subject of the card that was shown")
+        })?;
+        if decide.code.as_deref().is_some_and(|code| !code.eq_ignore_ascii_case(row.id.short())) {
+            let message = format!("the code does not belong to {}", row.id);
+            return Err(Trouble::with_next(Code::NotAuthorized, message, "Type the code of the card"));
+        }
+        let approver = self.approver(&story)?;
+        let lease_ttl = gate.policy().lease_ttl(row.action.class).as_millis();
+        let ttl_ms = Some(i64::try_from(lease_ttl).unwrap_or(i64::MAX));
+        let verb = match decide.decision {
+            p::Choice::ApproveOnce => Verb::ApproveOnce { fence: decide.fence, ttl_ms },
+            p::Choice::ApproveAlways => Verb::ApproveAlways { rule: self.always(&story)?, fence: decide.fence, ttl_ms },
+            p::Choice::Deny => Verb::Deny,
+        };
+        let always = matches!(verb, Verb::ApproveAlways { .. });
+        let comment = decide.comment.as_deref().map(|text| said(text).truncated(1024));
+        let id = row.id;
+        // The answer to the approver is the row as it is afterwards; the store alone says who won.
+        drop(gate.store.decide(id, Decide { decision: verb, subject, approver, comment }, gate.store.now()).await?);
+        tracing::info!(request = %id, decision = decide.decision.name(), by = self.peer.uid, "decided");
+        if always {
+            gate.reload_rules().await?;
+        }
+        self.settled(id).await
+    }
+
+    fn always(&self, story: &Story) -> Result<NewRule, Trouble> {
+        if story.request.action.class == Class::Destructive {
+            return Err(Trouble::with_next(
+                Code::ScopeMismatch,
+                "nothing destructive is approved for always",
+                "Approve it once",
+            ));
+        }
+        Ok(NewRule {
+            kind: RuleKind::Exact { command: exact_tag(&self.gate.store.key(), &story.subject) },
+            shown: story.request.command.as_str().to_owned(),
+            ceiling: story.request.action.class,
+            cwd_prefix: story.subject.cwd.path.as_os().to_string_lossy().into_owned(),
+            ttl_s: ALWAYS_TTL_S,
+        })
+    }
+
+    /// Tells waiters and subscribers, and answers how the request stands.
+    async fn settled(&self, id: crate::authorize::RequestId) -> Result<p::Decided, Trouble> {
+        self.gate.changed(id).await;
+        let story = self.gate.story(id).await?;
+        cards::decided(&story).ok_or_else(|| Trouble::new(Code::UnknownRequest, "it still waits"))
+    }
+
+    pub async fn extend(&self, by: p::ById) -> Result<p::Extended, Trouble> {
+        let gate = &self.gate;
+        let story = self.story(&by.id).await?;
+        let approver = self.approver(&story)?;
+        let ttl_ms = i64::try_from(gate.policy().request_ttl().as_millis()).unwrap_or(i64::MAX);
+        let deadline = gate.store.extend(story.request.id, ttl_ms, approver, gate.store.now()).await?;
+        Ok(p::Extended { id: story.request.id.to_string(), expires_ms: cards::ms(deadline.wall_ms.1) })
+    }
+
+    pub async fn cancel(&self, by: p::ById) -> Result<p::Decided, Trouble> {
+        let story = self.story(&by.id).await?;
+        self.approver(&story)?;
+        self.gate.store.cancel(story.request.id, self.gate.store.now()).await?;
+        self.settled(story.request.id).await
+    }
+
+    pub async fn revoke(&self, by: p::ById) -> Result<p::Decided, Trouble> {
+        let story = self.story(&by.id).await?;
+        let approver = self.approver(&story)?;
+        self.gate.store.revoke(story.request.id, approver, self.gate.store.now()).await?;
+        self.settled(story.request.id).await
+    }
+
+    pub async fn annotate(&self, annotate: p::Annotate) -> Result<p::Card, Trouble> {
+        let gate = &self.gate;
+        let story = self.story(&annotate.id).await?;
+        let approver = self.approver(&story)?;
+        let Some(row) = &story.execution else {
+            return Err(Trouble::new(Code::UnknownRequest, format!("{} did not run", story.request.id)));
+        };
+        let found = match annotate.found {
+            p::Found::Succeeded => Reconciled::Succeeded,
+            p::Found::Failed => Reconciled::Failed,
+            p::Found::NotStarted => Reconciled::NotStarted,
+        };
+        let note = annotate.note.as_deref().map(|text| said(text).truncated(1024));
+        gate.store.annotate(row.id, found, note, approver, gate.store.now()).await?;
+        Ok(cards::card(&gate.story(story.request.id).await?, gate.dirs.moved()))
+    }
+
+    pub async fn lockdown(&self, lockdown: p::Lockdown) -> Result<p::LockdownAnswer, Trouble> {
+        let gate = &self.gate;
+        self.untainted()?;
+        let now = gate.store.now();
+        if lockdown.lift {
+            gate.store.lift(self.principal(), now).await?;
+            tracing::warn!(by = self.peer.uid, "lockdown lifted");
+            return Ok(p::LockdownAnswer { locked: false, denied: 0, revoked: 0 });
+        }
+        let pending = gate.store.pending(now.clone()).await?;
+        let swept = gate.store.lockdown(self.principal(), now).await?;
+        tracing::warn!(by = self.peer.uid, denied = swept.denied, revoked = swept.revoked, "lockdown");
+        for row in pending {
+            gate.changed(row.id).await;
+        }
+        Ok(p::LockdownAnswer { locked: true, denied: swept.denied, revoked: swept.revoked })
+    }
+
+    pub async fn status(&self) -> Result<p::Status, Trouble> {
+        let gate = &self.gate;
+        let policy = gate.policy();
+        let (pending, store) = match gate.store.pending(gate.store.now()).await {
+            Ok(rows) => (rows.len() as u64, None),
+            Err(error) => (0, Some(error.to_string())),
+        };
+        Ok(p::Status {
+            protocol: p::PROTOCOL,
+            build: p::BUILD.to_owned(),
+            pid: std::process::id(),
+            started_ms: cards::ms(gate.started_ms),
+            runtime_dir: visible(&gate.run.to_string_lossy()),
+            state_dir: visible(&gate.state.to_string_lossy()),
+            moved: gate.dirs.moved(),
+            policy: policy.version().to_owned(),
+            tier: policy.tier().name.clone(),
+            pending,
+            clients: gate.clients.get() as u64,
+            locked: gate.store.is_locked_down(),
+            store,
+        })
+    }
+
+    /// Events come on this connection from now on.
+    pub fn subscribe(&self, out: &Out) -> p::Done {
+        if self.subscription.get().is_none() {
+            self.subscription.set(Some(self.gate.subscribe(out.clone())));
+        }
+        p::Done {}
+    }
+
+    /// The connection is closed.
+    pub fn gone(&self) {
+        if let Some(number) = self.subscription.take() {
+            self.gate.unsubscribe(number);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What exactly is asked for, by whom, from where? What the client says about itself is replaced by what the kernel says.
+
+use super::dirs;
+use super::peers::{Identity, Peer};
+use super::protocol::{FILE_CWD, Stdin, Submit};
+use super::trouble::Trouble;
+use crate::assess::{Dialect, Question};
+use crate::authorize::subject::{Place, Stdin as BoundStdin};
+use crate::authorize::{Action, BootId, Bytes, Digest, InstallKey, Runner, Session, Subject, SubjectFacts, Tag};
+use crate::facts::codes::Code;
+use crate::facts::environment;
+use crate::record::redact::is_secret_name;
+use crate::record::{Context, Redacted, Redactor, visible};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Directories that are never a workspace, whatever lies in them.
+const NEVER_WRITABLE: &[&str] = &[
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
+    "/sys", "/tmp", "/usr", "/var", "/var/tmp",
+];
+/// Parents looked at for a repository.
+const ROOT_DEPTH_MAX: usize = 64;
+
+/// One submit and its asker.
+#[derive(Debug)]
+pub struct Asked {
+    pub submit: Submit,
+    pub cwd: Place,
+    pub session: Session,
+    /// The agent's program, for people.
+    pub agent: Redacted,
+    pub home: Option<PathBuf>,
+    /// The directory the command may write below, where there is one.
+    pub workspace: Option<PathBuf>,
+    /// Directories of the gate itself.
+    pub forbidden: Vec<PathBuf>,
+    pub redactor: Redactor,
+    uid: u32,
+    identity: Identity,
+    files: HashMap<Vec<u8>, OwnedFd>,
+}
+
+impl Asked {
+    /// # Errors
+    /// The descriptors do not fit their names, or the first is no directory.
+    pub fn of(
+        peer: &Peer,
+        boot_id: &BootId,
+        home: Option<PathBuf>,
+        forbidden: Vec<PathBuf>,
+        submit: Submit,
+        files: Vec<OwnedFd>,
+    ) -> Result<Asked, Trouble> {
+        let bad = |why: String| Trouble::new(Code::BadRequest, why);
+        let mut files: HashMap<Vec<u8>, OwnedFd> = submit.files.iter().map(|name| name.0.clone()).zip(files).collect();
+        let cwd = files.remove(FILE_CWD.as_bytes()).ok_or_else(|| bad("no descriptor of the directory".into()))?;
+        let stat = rustix::fs::fstat(&cwd).map_err(|e| bad(format!("cannot look at the directory: {e}")))?;
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::Directory {
+            return Err(bad("the descriptor of the directory is no directory".into()));
+        }
+        let path = std::fs::read_link(dirs::through_fd(&cwd))
+            .map_err(|e| bad(format!("cannot find out the directory's name: {e}")))?;
+        let cwd = Place { path: Bytes::from(path.as_os_str()), device: stat.st_dev, inode: stat.st_ino };
+        let agent = peer.agent();
+        let leader = Runner { pid: agent.pid, started_ticks: agent.started, boot_id: boot_id.clone() };
+        let redactor = Redactor::new(Context {
+            home: home.as_ref().map(|home| home.to_string_lossy().into_owned()),
+            user: None,
+            env: variables(&submit)
+                .filter(|(name, _)| is_secret_name(name))
+                .map(|(name, value)| {
+                    (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
+                })
+                .collect(),
+        });
+        let workspace = workspace(&path, home.as_deref(), &forbidden);
+        Ok(Asked {
+            cwd,
+            session: Session { uid: peer.uid, agent: leader },
+            agent: redactor.output(described(&agent.exe, submit.label.as_deref()).as_bytes()),
+            home,
+            workspace,
+            forbidden,
+            redactor,
+            uid: peer.uid,
+            identity: peer.identity.clone(),
+            submit,
+            files,
+        })
+    }
+
+    pub fn cwd_path(&self) -> &Path {
+        Path::new(self.cwd.path.as_os())
+    }
+
+    /// The requester's own descriptor of this path, where it sent one.
+    pub fn file(&self, path: &Path) -> Option<&OwnedFd> {
+        self.files.get(path.as_os_str().as_bytes())
+    }
+
+    /// The value of a variable of the requester.
+    pub fn variable(&self, name: &str) -> Option<&[u8]> {
+        variables(&self.submit).find(|(found, _)| *found == name.as_bytes()).map(|(_, value)| value)
+    }
+
+    /// What the first room is asked; `None` where the text is not UTF-8 and can only be taken as not understood.
+    pub fn question(&self) -> Question {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Question {
+            text: self.submit.command.lossy().into_owned(),
+            dialect: self.submit.dialect,
+            positional: self.submit.positional.iter().map(|word| word.lossy().into_owned()).collect(),
+            cwd: Some(text(self.cwd_path())),
+            workspace: self.workspace.as_deref().map(text),
+            home: self.home.as_deref().map(text),
+            secret_names: variables(&self.submit)
+                .filter(|(name, _)| is_secret_name(name))
+                .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+                .collect(),
+        }
+    }
+
+    /// Whether everything the first room reads is UTF-8.
+    pub fn is_text(&self) -> bool {
+        let all = std::iter::once(&self.submit.command).chain(&self.submit.positional);
+        all.map(|bytes| &bytes.0).all(|bytes| std::str::from_utf8(bytes).is_ok())
+    }
+
+    /// The manifest of what is asked for.
+    ///
+    /// # Errors
+    /// None in practice; see [`Subject::bind`].
+    pub fn subject(&self, key: &InstallKey, machine: Digest, tier: &str, action: Action) -> Result<Subject, Trouble> {
+        let submit = &self.submit;
+        let mut entries: Vec<&[u8]> = submit.env.iter().map(|entry| &entry.0[..]).filter(|e| matters(e)).collect();
+        entries.sort_unstable();
+        let mut influence: Vec<String> = variables(submit)
+            .filter(|(name, _)| environment::is_influence(name))
+            .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        influence.sort_unstable();
+        let facts = SubjectFacts {
+            command: command_tag(key, submit),
+            command_bytes: submit.command.0.len() as u64,
+            envelope: None,
+            argv0: Bytes::from(&submit.argv0.0[..]),
+            options: submit.options.iter().map(|option| Bytes::from(&option.0[..])).collect(),
+            positional: key.tag("positional", submit.positional.iter().map(|word| &word.0[..])),
+            positional_count: u32::try_from(submit.positional.len()).unwrap_or(u32::MAX),
+            uid: self.uid,
+            gid: self.identity.gid,
+            groups: self.identity.groups.clone(),
+            umask: self.identity.umask,
+            cwd: self.cwd.clone(),
+            env: key.tag("env", entries),
+            env_influence: influence,
+            stdin: match submit.stdin {
+                Stdin::Tty => BoundStdin::Terminal,
+                Stdin::Null => BoundStdin::Null,
+                Stdin::File | Stdin::Stream => BoundStdin::Stream,
+            },
+            tier: tier.to_owned(),
+            action,
+            machine,
+            session: self.session.clone(),
+            carried: None,
+            accounts: Vec::new(),
+        };
+        Subject::bind(&facts).map_err(|e| Trouble::new(Code::BadRequest, format!("cannot write the subject: {e}")))
+    }
+
+    /// Forgets what only judging needed: a parked request may wait long beside many others.
+    pub fn forget(&mut self) {
+        self.submit.env.retain(|entry| entry.0.starts_with(b"PATH="));
+        self.files.clear();
+    }
+}
+
+/// The agent's program, and what the client claims to be.
+fn described(exe: &Path, label: Option<&str>) -> String {
+    let exe = visible(&exe.to_string_lossy());
+    match label {
+        Some(label) => format!("{exe} (says it is {})", visible(label)),
+        None => exe,
+    }
+}
+
+/// What an exact always-rule is about: the command as it would be read, whoever asks and whenever.
+pub fn exact_tag(key: &InstallKey, facts: &SubjectFacts) -> Tag {
+    let count = facts.positional_count.to_be_bytes();
+    let options: Vec<&[u8]> = facts.options.iter().map(Bytes::as_bytes).collect();
+    let fixed: [&[u8]; 4] = [facts.command.as_bytes(), facts.positional.as_bytes(), &count, facts.argv0.as_bytes()];
+    key.tag("always-exact", fixed.into_iter().chain(options))
+}
+
+fn command_tag(key: &InstallKey, submit: &Submit) -> Tag {
+    let dialect: &[u8] = match submit.dialect {
+        Dialect::Bash => b"bash",
+        Dialect::Sh => b"sh",
+    };
+    key.tag("command", [dialect, &submit.command.0])
+}
+
+fn variables(submit: &Submit) -> impl Iterator<Item = (&[u8], &[u8])> {
+    submit.env.iter().filter_map(|entry| {
+        let at = memchr::memchr(b'=', &entry.0)?;
+        Some((&entry.0[..at], &entry.0[at + 1..]))
+    })
+}
+
+fn matters(entry: &[u8]) -> bool {
+    let end = memchr::memchr(b'=', entry).unwrap_or(entry.len());
+    !environment::is_volatile(&entry[..end])
+}
+
+/// The repository around `cwd`, else `cwd` itself; never a system directory, the home or something above it, nor what
+/// holds the gate's own files.
+fn workspace(cwd: &Path, home: Option<&Path>, forbidden: &[PathBuf]) -> Option<PathBuf> {
+    let fits = |path: &Path| {
+        path.is_absolute()
+            && !NEVER_WRITABLE.iter().any(|never| path == Path::new(never))
+            && !home.is_some_and(|home| home.starts_with(path))
+            && !forbidden.iter().any(|ours| ours.starts_with(path) || path.starts_with(ours))
+    };
+    let root = cwd.ancestors().take(ROOT_DEPTH_MAX).find(|path| path.join(".git").symlink_metadata().is_ok());
+    root.filter(|path| fits(path)).or_else(|| fits(cwd).then_some(cwd)).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_a_repository_or_the_directory_but_never_home_or_the_gates() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        let root = temp.path();
+        std::fs::create_dir_all(root.join("r/.git")).expect("made");
+        std::fs::create_dir_all(root.join("r/a/b")).expect("made");
+        let of = |cwd: &Path, home: &Path, ours: &[PathBuf]| workspace(cwd, Some(home), ours);
+        let elsewhere = Path::new("/home/nobody");
+        assert_eq!(of(&root.join("r/a/b"), elsewhere, &[]), Some(root.join("r")));
+        assert_eq!(of(root, elsewhere, &[]), Some(root.to_owned()));
+        assert_eq!(of(root, &root.join("home"), &[]), None);
+        assert_eq!(of(&root.join("r/a"), &root.join("r/home"), &[]), Some(root.join("r/a")));
+        assert_eq!(of(root, elsewhere, &[root.join("state")]), None);
+        assert_eq!(of(&root.join("state/x"), elsewhere, &[root.join("state")]), None);
+        for system in ["/", "/tmp", "/etc"] {
+            assert_eq!(of(Path::new(system), elsewhere, &[]), None, "{system}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What do people see of a request? Rows of the store in the shapes of the protocol, every foreign string made visible.
+
+use super::protocol as p;
+use crate::assess::{Operand, Segment};
+use crate::authorize::evidence::FileIdentity;
+use crate::authorize::states::Machine;
+use crate::authorize::{Approver, Channel, End, Request};
+use crate::record::{visible, visible_block, visible_bytes};
+use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story};
+
+/// One request whole.
+pub fn card(story: &Story, moved: bool) -> p::Card {
+    let row = &story.request;
+    let facts = &story.evidence;
+    let file = |file: &FileIdentity, role: String| p::CardFile {
+        path: visible_bytes(file.path.as_bytes()),
+        role,
+        sha256: file.sha256.map(|digest| digest.to_string()).unwrap_or_default(),
+    };
+    let programs = facts.executables.iter().map(|program| {
+        let role = if program.trusted { "program, trusted" } else { "program" };
+        file(&program.file, role.to_owned())
+    });
+    let code = facts.closure.iter().map(|code| file(&code.file, visible(&code.reason)));
+    let targets = facts.targets.iter().map(|target| match &target.base {
+        Some(base) => file(base, "written or deleted".to_owned()),
+        None => {
+            p::CardFile { path: visible_bytes(target.path.as_bytes()), role: "made".to_owned(), sha256: String::new() }
+        }
+    });
+    p::Card {
+        id: row.id.to_string(),
+        code: row.id.short().to_owned(),
+        state: row.state.name().to_owned(),
+        class: story.assessment.class,
+        attributes: story.assessment.attributes.clone(),
+        command: visible_block(row.command.as_str()),
+        segments: story.assessment.segments.iter().map(segment).collect(),
+        unbound: facts.unbound.iter().map(|what| visible(what)).collect(),
+        evidence: programs.chain(code).chain(targets).collect(),
+        cwd: visible(row.cwd.as_str()),
+        subject: row.subject.to_string(),
+        evidence_digest: row.evidence.to_string(),
+        policy: row.policy.to_string(),
+        rule: visible(&row.verdict.rule),
+        why: visible(&row.verdict.why),
+        requester: requester(row),
+        attached: row.attached,
+        created_ms: ms(row.created_wall_ms),
+        expires_ms: ms(row.deadline.wall_ms.1),
+        hidden: row.command.as_str().matches("[REDACTED").count() as u64,
+        cannot_approve: (row.hides_code && !row.attached)
+            .then(|| "part of what runs is hidden and its client is gone: it must ask again first".to_owned()),
+        moved,
+        decision: decided(story),
+        execution: story.execution.as_ref().map(|row| executed(row, &story.notes)),
+    }
+}
+
+fn segment(segment: &Segment) -> p::CardSegment {
+    let word = |word: &Operand| match word {
+        Operand::Known(text) => visible(text),
+        Operand::Glob(pattern) => visible(pattern),
+        Operand::Unknown { prefix } => format!("{}…", visible(prefix)),
+        Operand::Any => "…".to_owned(),
+    };
+    let mut reasons = segment.reasons.clone();
+    for reason in &mut reasons {
+        reason.text = visible(&reason.text);
+        reason.hint = reason.hint.as_deref().map(visible);
+    }
+    p::CardSegment {
+        span: segment.span,
+        text: segment.argv.iter().map(word).collect::<Vec<_>>().join(" "),
+        class: segment.class,
+        reasons,
+    }
+}
+
+fn requester(row: &RequestRow) -> p::Requester {
+    p::Requester {
+        uid: row.session.uid,
+        pid: row.session.agent.pid,
+        session: format!("{}.{}", row.session.agent.pid, row.session.agent.started_ticks),
+        agent: visible(row.agent.as_str()),
+    }
+}
+
+/// How a request left the queue; `None` while it waits, and for what never waited.
+pub fn decided(story: &Story) -> Option<p::Decided> {
+    let last = story.decisions.iter().rev().find(|row| DECISIONS.contains(&row.decision.as_str()));
+    decided_row(&story.request, last, story.lease.as_ref())
+}
+
+/// The words of decisions that end a wait.
+const DECISIONS: &[&str] = &["approve_once", "approve_always", "deny", "lockdown"];
+
+fn decided_row(row: &RequestRow, decision: Option<&DecisionRow>, lease: Option<&LeaseRow>) -> Option<p::Decided> {
+    let state = match row.state {
+        Request::Pending | Request::Blocked | Request::AutoAllowed => return None,
+        // The yes may have been taken back since.
+        Request::Approved => match lease.map(|lease| lease.state) {
+            Some(crate::authorize::states::Lease::Revoked) => "REVOKED",
+            Some(_) | None => row.state.name(),
+        },
+        Request::Denied | Request::Expired | Request::Stale | Request::Cancelled | Request::Refused => row.state.name(),
+    };
+    Some(p::Decided {
+        id: row.id.to_string(),
+        state: state.to_owned(),
+        by: decision.map_or_else(|| "gate".to_owned(), |decision| approver(&decision.approver)),
+        at_ms: ms(decision.map_or(row.deadline.wall_ms.1, |decision| decision.wall_ms)),
+        comment: decision
+            .and_then(|decision| decision.comment.as_ref())
+            .or(row.reason.as_ref())
+            .map(|text| visible(text.as_str())),
+    })
+}
+
+/// An approver in words.
+pub fn approver(who: &Approver) -> String {
+    let exe = who.exe.rsplit('/').next().unwrap_or_default();
+    match who.channel {
+        Channel::Gate => "gate".to_owned(),
+        Channel::ApproveSocket | Channel::Reply if exe.is_empty() => format!("uid {}", who.uid),
+        Channel::ApproveSocket => format!("uid {} ({})", who.uid, visible(exe)),
+        Channel::Reply => format!("uid {} (reply)", who.uid),
+    }
+}
+
+/// One run.
+pub fn executed(row: &ExecutionRow, notes: &[NoteRow]) -> p::Executed {
+    let (exit, signal) = match row.outcome.as_ref().map(|outcome| outcome.end) {
+        Some(End::Exit(code)) => (Some(i32::from(code)), None),
+        Some(End::Signal(signal)) => (None, Some(i32::from(signal))),
+        None => (None, None),
+    };
+    let note = notes.last().map(|note| {
+        let said = note.note.as_ref().map(|text| format!(": {}", visible(text.as_str()))).unwrap_or_default();
+        format!("{} says it {}{said}", approver(&note.by), note.found.name())
+    });
+    p::Executed {
+        execution: row.id.to_string(),
+        request: Some(row.request.to_string()),
+        state: row.state.name().to_owned(),
+        exit,
+        signal,
+        duration_ms: row.outcome.as_ref().map(|outcome| outcome.duration_ms),
+        note: note.or_else(|| row.reason.as_ref().map(|text| visible(text.as_str()))),
+    }
+}
+
+/// One line of history.
+pub fn recent(row: &HistoryRow) -> p::RecentRow {
+    let at = row.execution.as_ref().map(|run| run.ended_wall_ms.unwrap_or(run.claimed_wall_ms));
+    let at = at.or(row.decision.as_ref().map(|decision| decision.wall_ms));
+    p::RecentRow {
+        id: row.request.id.to_string(),
+        at_ms: ms(at.unwrap_or(row.request.created_wall_ms)),
+        command: visible_block(row.request.command.as_str()),
+        class: row.request.action.class,
+        cwd: visible(row.request.cwd.as_str()),
+        state: row.request.state.name().to_owned(),
+        rule: visible(&row.request.verdict.rule),
+        decision: decided_row(&row.request, row.decision.as_ref(), None),
+        execution: row.execution.as_ref().map(|run| executed(run, &[])),
+    }
+}
+
+/// Milliseconds since 1970 on the wire.
+pub fn ms(wall_ms: i64) -> u64 {
+    u64::try_from(wall_ms).unwrap_or(0)
+}

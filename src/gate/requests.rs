@@ -1,0 +1,431 @@
+//! One shell's conversation: submit, wait, claim, started, finished. Every answer that lets something run was committed
+//! to the store before it is given.
+
+use super::asked::Asked;
+use super::peers::Peer;
+use super::prepare::{self, Judged};
+use super::protocol as p;
+use super::state::{Gate, said};
+use super::trouble::Trouble;
+use super::wire::FILES_PER_CONNECTION_MAX;
+use super::{cards, protocol::Bytes};
+use crate::authorize::states::Lease as LeaseState;
+use crate::authorize::{
+    Action, Authority, Digest, End, ExecutionId, Lease, LeaseId, Outcome, Request, RequestId, Runner,
+};
+use crate::facts::codes::Code;
+use crate::policy::Decision;
+use crate::record::visible;
+use crate::store::{Claim, Parked, Story};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// One wait is answered at the latest after this; the client asks again.
+const WAIT_MS_MAX: u64 = 600_000;
+/// Requests one connection may wait for, and executions it may have open.
+const OPEN_PER_CONNECTION_MAX: usize = 8;
+
+/// The shell's side of one connection.
+#[derive(Debug)]
+pub struct Shell {
+    gate: Rc<Gate>,
+    peer: Peer,
+    runner: Runner,
+    attached: RefCell<HashMap<RequestId, Arc<Judged>>>,
+    running: RefCell<HashSet<ExecutionId>>,
+}
+
+impl Shell {
+    pub fn new(gate: Rc<Gate>, peer: Peer) -> Shell {
+        let boot_id = gate.store.now().boot_id;
+        let runner = Runner { pid: peer.process.pid, started_ticks: peer.process.started, boot_id };
+        Shell { gate, peer, runner, attached: RefCell::default(), running: RefCell::default() }
+    }
+
+    /// Whether `TOLLGATE_DIR` moved the gate.
+    pub fn moved(&self) -> bool {
+        self.gate.dirs.moved()
+    }
+
+    /// # Errors
+    /// A malformed submit, a gate that is ending, and what the store says.
+    pub async fn submit(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<p::Submitted, Trouble> {
+        let gate = &self.gate;
+        if gate.is_draining() {
+            return Err(ending());
+        }
+        if self.attached.borrow().len() + self.running.borrow().len() >= OPEN_PER_CONNECTION_MAX {
+            return Err(Trouble::new(Code::QueueFull, "too many open requests on one connection"));
+        }
+        let boot_id = gate.store.now().boot_id;
+        let asked = Asked::of(&self.peer, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        let bench = gate.bench();
+        let judged = blocking(move || prepare::judge(&bench, asked)).await??;
+        tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
+        match (judged.verdict.decision, judged.rule) {
+            (Decision::Allow, _) => self.allow(judged, Authority::Policy).await,
+            (Decision::Prompt | Decision::Stage, Some(rule)) => self.allow(judged, Authority::Rule(rule)).await,
+            (Decision::Prompt | Decision::Stage, None) => self.park(judged).await,
+            (Decision::Block, _) => self.block(judged).await,
+        }
+    }
+
+    async fn allow(&self, judged: Judged, by: Authority) -> Result<p::Submitted, Trouble> {
+        let gate = &self.gate;
+        let fence = fence(&judged, judged.new.action, false);
+        let claimed = gate.store.auto_allow(judged.new, by, self.runner.clone(), gate.store.now()).await?;
+        self.running.borrow_mut().insert(claimed.execution());
+        gate.execution_began();
+        Ok(p::Submitted::Granted(p::Granted::Claimed(p::Claimed {
+            execution: claimed.execution().to_string(),
+            request: None,
+            fence,
+        })))
+    }
+
+    async fn block(&self, judged: Judged) -> Result<p::Submitted, Trouble> {
+        let why = judged.verdict.why.clone();
+        let hint =
+            judged.new.assessment.segments.iter().flat_map(|segment| &segment.reasons).find_map(|r| r.hint.clone());
+        let id = self.gate.store.block(judged.new, self.gate.store.now()).await?;
+        let mut refused = p::Refused::of(Code::PolicyBlocked, Some(id.to_string()), visible(&why));
+        if let Some(hint) = hint {
+            refused.next = format!("{}. {}", visible(&hint), refused.next);
+        }
+        Ok(p::Submitted::Refused(refused))
+    }
+
+    async fn park(&self, mut judged: Judged) -> Result<p::Submitted, Trouble> {
+        let gate = &self.gate;
+        let already: HashSet<Vec<u8>> = judged.asked.submit.files.iter().map(|name| name.0.clone()).collect();
+        let need: Vec<Bytes> = judged
+            .unreadable
+            .iter()
+            .map(|path| Bytes::from(path.as_os_str()))
+            .filter(|path| !already.contains(&path.0))
+            .take(FILES_PER_CONNECTION_MAX - 1)
+            .collect();
+        if !need.is_empty() && already.len() == 1 {
+            return Ok(p::Submitted::Need(p::Need { files: need }));
+        }
+        judged.asked.forget();
+        let (session, subject) = (judged.asked.session.clone(), judged.new.subject.digest());
+        let found = gate.store.reattach(session, subject, gate.store.now()).await?;
+        if let Some(parked) = found {
+            // Exactly this is asked for already. What was shown must still be what is there.
+            if self.still_what_was_shown(&judged, &parked).await? {
+                return self.attach(judged, parked, true).await;
+            }
+            gate.changed(parked.request).await;
+        }
+        let parked = gate.store.park(judged.new.clone(), gate.store.now()).await?;
+        tracing::info!(request = %parked.request, class = judged.new.action.class.name(), "parked");
+        if gate.has_subscribers() {
+            let story = gate.story(parked.request).await?;
+            gate.broadcast(p::EVENT_REQUEST, &cards::card(&story, gate.dirs.moved()));
+        }
+        self.attach(judged, parked, false).await
+    }
+
+    /// Makes a request that no longer fits stale; then false. A lease is compared when it is claimed.
+    async fn still_what_was_shown(&self, judged: &Judged, parked: &Parked) -> Result<bool, Trouble> {
+        let gate = &self.gate;
+        if parked.lease.is_some() {
+            return Ok(true);
+        }
+        let row = gate.story(parked.request).await?.request;
+        let why = if row.evidence != judged.new.evidence.digest() {
+            (Code::EvidenceChanged, "files it runs or writes changed while it waited")
+        } else if row.policy != judged.new.policy {
+            (Code::PolicyChanged, "the policy changed while it waited")
+        } else {
+            return Ok(true);
+        };
+        gate.store.stale(parked.request, why.0, said(why.1), gate.store.now()).await?;
+        Ok(false)
+    }
+
+    async fn attach(&self, judged: Judged, parked: Parked, reattached: bool) -> Result<p::Submitted, Trouble> {
+        let gate = &self.gate;
+        let why = visible(&judged.verdict.why);
+        let class = judged.new.action.class;
+        let judged = Arc::new(judged);
+        self.attached.borrow_mut().insert(parked.request, Arc::clone(&judged));
+        if let Some(lease) = &parked.lease {
+            return Ok(offer(&judged, lease));
+        }
+        let left = parked.deadline.wall_ms.1.saturating_sub(gate.store.now().wall_ms);
+        Ok(p::Submitted::Parked(p::Parked {
+            id: parked.request.to_string(),
+            expires_in_ms: cards::ms(left),
+            park_wait_ms: u64::try_from(gate.policy().park_wait().as_millis()).unwrap_or(u64::MAX),
+            class,
+            reattached,
+            why,
+        }))
+    }
+
+    /// # Errors
+    /// The request is not this connection's, and what the store says.
+    pub async fn wait(&self, wait: p::Wait) -> Result<p::Submitted, Trouble> {
+        let id = self.own(&wait.id)?;
+        let waiter = self.gate.waiter(id);
+        let answer = self.wait_on(id, &waiter, Duration::from_millis(wait.up_to_ms.min(WAIT_MS_MAX))).await;
+        self.gate.waited(id, waiter);
+        answer
+    }
+
+    async fn wait_on(
+        &self,
+        id: RequestId,
+        waiter: &tokio::sync::Notify,
+        up_to: Duration,
+    ) -> Result<p::Submitted, Trouble> {
+        let until = Instant::now() + up_to;
+        loop {
+            let told = waiter.notified();
+            tokio::pin!(told);
+            // From here on nothing is missed: it is registered before the row is read.
+            told.as_mut().enable();
+            let story = self.gate.story(id).await?;
+            if story.request.state != Request::Pending {
+                return self.settled(id, &story);
+            }
+            if self.gate.is_draining() {
+                return Err(ending());
+            }
+            if tokio::time::timeout_at(until, told).await.is_err() {
+                return Ok(self.still_pending(&story));
+            }
+        }
+    }
+
+    fn still_pending(&self, story: &Story) -> p::Submitted {
+        let row = &story.request;
+        let left = row.deadline.wall_ms.1.saturating_sub(self.gate.store.now().wall_ms);
+        p::Submitted::Parked(p::Parked {
+            id: row.id.to_string(),
+            expires_in_ms: cards::ms(left),
+            park_wait_ms: u64::try_from(self.gate.policy().park_wait().as_millis()).unwrap_or(u64::MAX),
+            class: row.action.class,
+            reattached: false,
+            why: visible(&row.verdict.why),
+        })
+    }
+
+    /// What became of a request that no longer waits.
+    fn settled(&self, id: RequestId, story: &Story) -> Result<p::Submitted, Trouble> {
+        let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
+        if story.request.state == Request::Approved {
+            match &story.lease {
+                Some(row) if row.state == LeaseState::Issued => return Ok(offer(&judged, &row.lease)),
+                Some(_) | None => {}
+            }
+        }
+        let (code, message) = refusal(story);
+        Ok(p::Submitted::Refused(p::Refused::of(code, Some(id.to_string()), message)))
+    }
+
+    /// # Errors
+    /// Why the lease cannot be used, with its code; nothing runs then.
+    pub async fn claim(&self, claim: p::Claim) -> Result<p::Claimed, Trouble> {
+        let gate = &self.gate;
+        let lease = LeaseId::parse(&claim.lease).ok_or_else(|| unknown(&claim.lease))?;
+        let story = gate.store.get(lease.into()).await?;
+        let id = story.request.id;
+        let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
+        let Some(row) = story.lease.filter(|row| row.lease.id == lease) else { return Err(unknown(&claim.lease)) };
+        let again = Arc::clone(&judged);
+        let evidence: Digest = blocking(move || prepare::look_again(&again)).await??;
+        let policy = Digest::parse(gate.policy().version())
+            .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
+        let claimed = gate
+            .store
+            .claim(
+                Claim {
+                    lease,
+                    subject: judged.new.subject.digest(),
+                    evidence,
+                    policy,
+                    action: row.lease.action,
+                    session: judged.asked.session.clone(),
+                    runner: self.runner.clone(),
+                },
+                gate.store.now(),
+            )
+            .await?;
+        tracing::info!(request = %id, execution = %claimed.execution(), "claimed");
+        self.running.borrow_mut().insert(claimed.execution());
+        gate.execution_began();
+        self.attached.borrow_mut().remove(&id);
+        Ok(p::Claimed {
+            execution: claimed.execution().to_string(),
+            request: Some(id.to_string()),
+            fence: fence(&judged, claimed.action(), true),
+        })
+    }
+
+    /// # Errors
+    /// The execution is not this process's, and what the store says.
+    pub async fn started(&self, started: p::Started) -> Result<p::Done, Trouble> {
+        let execution = self.own_execution(&started.execution).await?;
+        self.gate.store.started(execution, self.runner.clone(), self.gate.store.now()).await?;
+        Ok(p::Done {})
+    }
+
+    /// # Errors
+    /// As [`Shell::started`].
+    pub async fn finished(&self, finished: p::Finished) -> Result<p::Done, Trouble> {
+        let gate = &self.gate;
+        let execution = self.own_execution(&finished.execution).await?;
+        let p::Outcome { ended, duration_ms, fence, refused } = finished.outcome;
+        let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
+        let end = match ended {
+            p::Ended::Exit(code) => End::Exit(u8::try_from(code).map_err(|_| malformed("exit"))?),
+            p::Ended::Signal(signal) => End::Signal(u8::try_from(signal).map_err(|_| malformed("signal"))?),
+            p::Ended::NotStarted(why) => {
+                gate.store.not_started(execution, said(&visible(&why)).truncated(1024), gate.store.now()).await?;
+                self.ended(execution).await;
+                return Ok(p::Done {});
+            }
+        };
+        let outcome = Outcome {
+            end,
+            duration_ms,
+            fence: text(&fence),
+            refused: refused.iter().take(16).map(|one| text(one)).collect(),
+            after: Vec::new(),
+            notes: Vec::new(),
+        };
+        gate.store.finished(execution, outcome, gate.store.now()).await?;
+        self.ended(execution).await;
+        Ok(p::Done {})
+    }
+
+    async fn ended(&self, execution: ExecutionId) {
+        // One that was lost with an earlier connection is counted down by whoever watches it.
+        if self.running.borrow_mut().remove(&execution) {
+            self.gate.execution_ended(execution).await;
+        }
+    }
+
+    /// # Errors
+    /// The request is not this connection's, or no longer waits.
+    pub async fn cancel(&self, cancel: p::CancelOwn) -> Result<p::Done, Trouble> {
+        let id = self.own(&cancel.id)?;
+        self.gate.store.cancel(id, self.gate.store.now()).await?;
+        self.gate.changed(id).await;
+        Ok(p::Done {})
+    }
+
+    /// The connection is closed: rows stay, without a client; runs without an end are looked after.
+    pub async fn gone(&self) {
+        let attached: Vec<RequestId> = self.attached.borrow_mut().drain().map(|(id, _)| id).collect();
+        for id in attached {
+            if let Err(error) = self.gate.store.detach(id).await {
+                tracing::error!(request = %id, code = error.code().name(), "cannot detach");
+            }
+        }
+        for execution in self.running.borrow_mut().drain() {
+            self.gate.execution_lost(execution, self.runner.clone());
+        }
+    }
+
+    fn own(&self, id: &str) -> Result<RequestId, Trouble> {
+        let id = RequestId::parse(id).ok_or_else(|| unknown(id))?;
+        if self.attached.borrow().contains_key(&id) { Ok(id) } else { Err(not_yours(id.as_str())) }
+    }
+
+    /// An execution of this connection, or one of this very process whose connection broke.
+    async fn own_execution(&self, id: &str) -> Result<ExecutionId, Trouble> {
+        let execution = ExecutionId::parse(id).ok_or_else(|| unknown(id))?;
+        if self.running.borrow().contains(&execution) {
+            return Ok(execution);
+        }
+        let story = self.gate.store.get(execution.into()).await?;
+        match story.execution {
+            Some(row) if row.id == execution && row.runner == self.runner => Ok(execution),
+            Some(_) | None => Err(not_yours(id)),
+        }
+    }
+}
+
+/// The code and sentence for a request that will not run.
+fn refusal(story: &Story) -> (Code, String) {
+    let row = &story.request;
+    let reason = row.reason.as_ref().map(|text| visible(text.as_str()));
+    let decided = cards::decided(story);
+    let by = decided.as_ref().map_or("gate", |decided| decided.by.as_str());
+    let comment = decided.as_ref().and_then(|decided| decided.comment.clone());
+    let with = |text: &str, more: Option<String>| match more {
+        Some(more) => format!("{text}: {more}"),
+        None => text.to_owned(),
+    };
+    match row.state {
+        Request::Pending => (Code::ApprovalPending, "it waits for an approver".to_owned()),
+        Request::Denied => (Code::ApprovalDenied, with(&format!("denied by {by}"), comment)),
+        Request::Expired => (Code::ApprovalExpired, "nobody decided in time".to_owned()),
+        Request::Cancelled => (Code::ApprovalCancelled, with("it was taken back", reason)),
+        Request::Stale => (row.code().unwrap_or(Code::SubjectChanged), with("it is no longer what was asked", reason)),
+        Request::Refused | Request::Blocked => (Code::PolicyBlocked, with("policy does not allow it", reason)),
+        Request::AutoAllowed => (Code::AlreadyConsumed, "it ran".to_owned()),
+        Request::Approved => match story.lease.as_ref().map(|lease| (lease.state, lease)) {
+            Some((LeaseState::Consumed, _)) => (Code::AlreadyConsumed, "the approval was used".to_owned()),
+            Some((LeaseState::Expired, _)) => (Code::ApprovalExpired, "the approval was not used in time".to_owned()),
+            Some((LeaseState::Revoked, _)) => (Code::ApprovalRevoked, "the approval was taken back".to_owned()),
+            Some((LeaseState::Stale, lease)) => {
+                let code = lease.code.and_then(Code::from_name).unwrap_or(Code::SubjectChanged);
+                (code, with("the approval no longer fits", lease.reason.as_ref().map(|text| visible(text.as_str()))))
+            }
+            Some((LeaseState::Issued, _)) | None => {
+                (Code::ResultUnknown, "it was approved, without a lease".to_owned())
+            }
+        },
+    }
+}
+
+fn offer(judged: &Judged, lease: &Lease) -> p::Submitted {
+    p::Submitted::Granted(p::Granted::Lease(p::LeaseOffer {
+        request: lease.request.to_string(),
+        lease: lease.id.to_string(),
+        fence: fence(judged, lease.action, true),
+    }))
+}
+
+/// What the kernel must hold it to. Paths outside the workspace are open only where a person saw them.
+fn fence(judged: &Judged, action: Action, approved: bool) -> p::Fence {
+    let bytes = |path: &std::path::PathBuf| Bytes::from(path.as_os_str());
+    p::Fence {
+        class: action.fence,
+        workspace: judged.asked.workspace.as_ref().map(bytes),
+        targets: if approved { judged.targets.iter().map(bytes).collect() } else { Vec::new() },
+        forbidden: judged.asked.forbidden.iter().map(bytes).collect(),
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Trouble::new(Code::GateUnreachable, "the gate failed while it looked at the command"))
+}
+
+fn unknown(id: &str) -> Trouble {
+    Trouble::new(Code::UnknownRequest, format!("there is no {}", visible(id)))
+}
+
+fn not_yours(id: &str) -> Trouble {
+    Trouble::new(Code::IdentityMismatch, format!("{} does not belong to this connection", visible(id)))
+}
+
+fn malformed(what: &str) -> Trouble {
+    Trouble::new(Code::BadRequest, format!("{what} is not between 0 and 255"))
+}
+
+fn ending() -> Trouble {
+    Trouble::with_next(Code::GateUnreachable, "the gate is being stopped", "Run the identical command again")
+}

@@ -1,0 +1,283 @@
+//! How is one connection served? Hello first, then one call at a time (waits beside them), until the peer leaves or
+//! misbehaves. Whatever it sends, the gate lives on.
+
+use super::approvals::Desk;
+use super::peers::Peer;
+use super::protocol::{self as p, Method, Socket};
+use super::requests::Shell;
+use super::state::{CLIENTS_MAX, Gate};
+use super::trouble::Trouble;
+use super::wire::{Incoming, Lines, Out, rpc_error};
+use crate::facts::codes::Code;
+use crate::record::visible;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::{UnixListener, UnixStream};
+
+/// Lines that are no call, until the connection is closed.
+const GARBAGE_MAX: u32 = 3;
+/// Waits one connection may have open.
+const WAITS_MAX: usize = 8;
+/// What a dropped peer may still send so that it gets to read why.
+const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
+const DRAINED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Accepts for ever.
+pub async fn accept(gate: Rc<Gate>, listener: UnixListener, socket: Socket) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::task::spawn_local(serve(Rc::clone(&gate), stream, socket));
+            }
+            Err(error) => {
+                // Out of descriptors or memory: those who are connected leave in time.
+                tracing::error!(%error, "cannot accept");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// Who is at the other end, by the socket they came through.
+enum Side {
+    Shell(Shell),
+    Desk(Desk),
+}
+
+async fn serve(gate: Rc<Gate>, stream: UnixStream, socket: Socket) {
+    let stream = Rc::new(stream);
+    let out = Out::start(Rc::clone(&stream));
+    gate.clients.set(gate.clients.get() + 1);
+    let side = admit(&gate, &stream, socket);
+    match side {
+        Ok(side) => {
+            let lines = Lines::new(Rc::clone(&stream), Rc::clone(&gate.budget));
+            let side = Rc::new(side);
+            if let Err(trouble) = converse(lines, &out, &side).await {
+                refuse(&stream, &out, &trouble).await;
+            }
+            match &*side {
+                Side::Shell(shell) => shell.gone().await,
+                Side::Desk(desk) => desk.gone(),
+            }
+        }
+        Err(trouble) => refuse(&stream, &out, &trouble).await,
+    }
+    gate.clients.set(gate.clients.get() - 1);
+}
+
+fn admit(gate: &Rc<Gate>, stream: &UnixStream, socket: Socket) -> Result<Side, Trouble> {
+    if gate.clients.get() > CLIENTS_MAX {
+        return Err(Trouble::new(Code::QueueFull, format!("more than {CLIENTS_MAX} connections")));
+    }
+    let peer = Peer::of(stream)?;
+    if peer.uid != gate.uid && peer.uid != 0 {
+        return Err(Trouble::new(Code::IdentityMismatch, format!("this gate is not for uid {}", peer.uid)));
+    }
+    match socket {
+        Socket::Request => Ok(Side::Shell(Shell::new(Rc::clone(gate), peer))),
+        Socket::Approve => Ok(Side::Desk(Desk::new(Rc::clone(gate), peer)?)),
+    }
+}
+
+/// Says why, and gives the peer a moment to stop sending and read it.
+async fn refuse(stream: &UnixStream, out: &Out, trouble: &Trouble) {
+    tracing::info!(code = trouble.code.name(), why = trouble.message, "connection refused");
+    out.answer(Value::Null, Err(trouble.clone().into())).await;
+    let mut chunk = vec![0u8; 64 * 1024];
+    let mut left = DRAINED_BYTES_MAX;
+    let drain = async {
+        while left > 0 {
+            match stream.async_io(Interest::READABLE, || stream.try_read(&mut chunk)).await {
+                Ok(0) | Err(_) => return,
+                Ok(n) => left = left.saturating_sub(n),
+            }
+        }
+    };
+    // However it ends, the connection closes now.
+    _ = tokio::time::timeout(DRAINED_WITHIN, drain).await;
+}
+
+/// # Errors
+/// What the peer is told before it is dropped.
+async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Trouble> {
+    let mut greeted = false;
+    let mut garbage = 0;
+    let waits = Rc::new(Cell::new(0usize));
+    loop {
+        let line = match lines.next(greeted).await {
+            Incoming::Line(line) => line,
+            Incoming::Unacceptable(trouble) => return Err(trouble),
+            Incoming::Closed => return Ok(()),
+        };
+        let call = match parse(&line) {
+            Ok(call) => call,
+            Err((number, trouble)) => {
+                garbage += 1;
+                if garbage >= GARBAGE_MAX {
+                    return Err(trouble);
+                }
+                out.answer(Value::Null, Err(rpc_error(number, &trouble))).await;
+                continue;
+            }
+        };
+        let id = call.id.clone();
+        let method = Method::from_name(&call.method);
+        if !greeted {
+            let answer = hello(side, method, call.params)?;
+            greeted = true;
+            out.answer(id.unwrap_or(Value::Null), Ok(answer)).await;
+            continue;
+        }
+        // A wait must not keep other calls, or the end of the connection, from being noticed.
+        if let (Some(Method::Wait), Side::Shell(_)) = (method, &**side) {
+            let result = match (waits.get() < WAITS_MAX, params::<p::Wait>(call.params)) {
+                (false, _) => Err(Trouble::new(Code::QueueFull, "too many waits on one connection").into()),
+                (true, Err(error)) => Err(error),
+                (true, Ok(wait)) => {
+                    waits.set(waits.get() + 1);
+                    let (side, out, waits) = (Rc::clone(side), out.clone(), Rc::clone(&waits));
+                    tokio::task::spawn_local(async move {
+                        if let Side::Shell(shell) = &*side {
+                            let answer = reply(shell.wait(wait).await);
+                            out.answer(id.unwrap_or(Value::Null), answer).await;
+                        }
+                        waits.set(waits.get() - 1);
+                    });
+                    continue;
+                }
+            };
+            out.answer(call.id.unwrap_or(Value::Null), result).await;
+            continue;
+        }
+        let result = dispatch(&mut lines, out, side, method, &call.method, call.params).await;
+        match (id, result) {
+            (Some(id), result) => out.answer(id, result).await,
+            (None, Ok(_)) => {}
+            (None, Err(error)) => tracing::info!(method = call.method, why = error.message, "a notification failed"),
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<p::Call, (i32, Trouble)> {
+    let bad = |number, why: String| (number, Trouble::new(Code::BadRequest, why));
+    let value: Value = serde_json::from_slice(line)
+        .map_err(|e| bad(p::RPC_PARSE, format!("the line is not JSON: {}", visible(&e.to_string()))))?;
+    let call: p::Call = serde_json::from_value(value)
+        .map_err(|e| bad(p::RPC_INVALID, format!("the line is not a call: {}", visible(&e.to_string()))))?;
+    let id_fits = match &call.id {
+        None | Some(Value::Null | Value::Number(_) | Value::String(_)) => true,
+        Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => false,
+    };
+    if call.jsonrpc != "2.0" || !id_fits {
+        return Err(bad(p::RPC_INVALID, "the line is not JSON-RPC 2.0".to_owned()));
+    }
+    Ok(call)
+}
+
+fn hello(side: &Side, method: Option<Method>, params: Value) -> Result<Value, Trouble> {
+    if method != Some(Method::Hello) {
+        return Err(Trouble::new(Code::ProtocolMismatch, "the first call must be hello"));
+    }
+    let hello: p::Hello = serde_json::from_value(params)
+        .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("hello: {}", visible(&e.to_string()))))?;
+    if hello.protocol != p::PROTOCOL {
+        let message = format!(
+            "this gate speaks protocol {} (build {}), the caller {} (build {})",
+            p::PROTOCOL,
+            p::BUILD,
+            hello.protocol,
+            visible(&hello.build)
+        );
+        return Err(Trouble::new(Code::ProtocolMismatch, message));
+    }
+    let moved = match side {
+        Side::Shell(shell) => shell.moved(),
+        Side::Desk(desk) => desk.moved(),
+    };
+    serde_json::to_value(p::HelloAnswer { protocol: p::PROTOCOL, build: p::BUILD.to_owned(), moved })
+        .map_err(|e| Trouble::new(Code::ProtocolMismatch, e.to_string()))
+}
+
+async fn dispatch(
+    lines: &mut Lines,
+    out: &Out,
+    side: &Side,
+    method: Option<Method>,
+    name: &str,
+    given: Value,
+) -> Result<Value, p::RpcError> {
+    let no_method = || {
+        let trouble = Trouble::new(Code::BadRequest, format!("this socket has no method `{}`", visible(name)));
+        Err(rpc_error(p::RPC_NO_METHOD, &trouble))
+    };
+    let Some(method) = method else { return no_method() };
+    match side {
+        Side::Shell(shell) => match method {
+            Method::Submit => {
+                let submit: p::Submit = params(given)?;
+                let files = lines.take_files(submit.files.len()).ok_or_else(|| {
+                    p::RpcError::from(Trouble::new(Code::BadRequest, "fewer descriptors came than files are named"))
+                })?;
+                reply(shell.submit(submit, files).await)
+            }
+            Method::Wait => reply(shell.wait(params(given)?).await),
+            Method::Claim => reply(shell.claim(params(given)?).await),
+            Method::Started => reply(shell.started(params(given)?).await),
+            Method::Finished => reply(shell.finished(params(given)?).await),
+            Method::CancelOwn => reply(shell.cancel(params(given)?).await),
+            Method::Hello
+            | Method::ListPending
+            | Method::ListRecent
+            | Method::Get
+            | Method::Decide
+            | Method::Subscribe
+            | Method::Extend
+            | Method::Cancel
+            | Method::Revoke
+            | Method::Annotate
+            | Method::Lockdown
+            | Method::Status => no_method(),
+        },
+        Side::Desk(desk) => match method {
+            Method::ListPending => reply(desk.list_pending().await),
+            Method::ListRecent => reply(desk.list_recent(params(given)?).await),
+            Method::Get => reply(desk.get(params(given)?).await),
+            Method::Decide => reply(desk.decide(params(given)?).await),
+            Method::Subscribe => reply(Ok(desk.subscribe(out))),
+            Method::Extend => reply(desk.extend(params(given)?).await),
+            Method::Cancel => reply(desk.cancel(params(given)?).await),
+            Method::Revoke => reply(desk.revoke(params(given)?).await),
+            Method::Annotate => reply(desk.annotate(params(given)?).await),
+            Method::Lockdown => reply(desk.lockdown(params(given)?).await),
+            Method::Status => reply(desk.status().await),
+            Method::Hello
+            | Method::Submit
+            | Method::Wait
+            | Method::Claim
+            | Method::Started
+            | Method::Finished
+            | Method::CancelOwn => no_method(),
+        },
+    }
+}
+
+fn params<P: DeserializeOwned>(given: Value) -> Result<P, p::RpcError> {
+    // Methods without parameters may leave them out.
+    let given = if given.is_null() { Value::Object(serde_json::Map::new()) } else { given };
+    serde_json::from_value(given).map_err(|e| {
+        let trouble = Trouble::new(Code::BadRequest, format!("parameters: {}", visible(&e.to_string())));
+        rpc_error(p::RPC_PARAMS, &trouble)
+    })
+}
+
+fn reply<T: Serialize>(result: Result<T, Trouble>) -> Result<Value, p::RpcError> {
+    let value = result.map_err(p::RpcError::from)?;
+    serde_json::to_value(value)
+        .map_err(|e| p::RpcError::from(Trouble::new(Code::BadRequest, format!("cannot write the answer: {e}"))))
+}

@@ -1,0 +1,334 @@
+//! What does the running gate hold in memory? The rooms it wires, and who waits to be told. Nothing here survives a kill;
+//! everything that must is in the store.
+
+use super::dirs::Dirs;
+use super::prepare::Bench;
+use super::protocol as p;
+use super::trouble::Trouble;
+use super::wire::{Budget, Out, event_line};
+use super::{cards, dirs};
+use crate::authorize::{AlwaysRule, Digest, ExecutionId, RequestId, Runner};
+use crate::facts::codes::Code;
+use crate::isolate::Assessor;
+use crate::policy::{Layer, LayerKind, Policy};
+use crate::record::{Context, Redacted, Redactor};
+use crate::store::{Store, StoreError, Story, runner_is_alive};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Connections at once; more are refused until one ends.
+pub const CLIENTS_MAX: usize = 1024;
+/// How often the gate looks for requests whose time is over.
+const EXPIRE_EVERY: Duration = Duration::from_millis(250);
+/// How often it looks whether the runner of a lost execution still lives.
+const LOST_EVERY: Duration = Duration::from_millis(100);
+/// Users whose home directories are remembered.
+const HOMES_MAX: usize = 1024;
+
+/// The one gate of a directory.
+#[derive(Debug)]
+pub struct Gate {
+    pub dirs: Dirs,
+    pub run: PathBuf,
+    pub state: PathBuf,
+    pub store: Store,
+    pub uid: u32,
+    pub started_ms: i64,
+    pub budget: Rc<Budget>,
+    pub clients: Cell<usize>,
+    assessor: Arc<Assessor>,
+    machine: Digest,
+    layers: Vec<Layer>,
+    policy: RefCell<(Arc<Policy>, Stamps)>,
+    rules: RefCell<Arc<Vec<AlwaysRule>>>,
+    homes: RefCell<HashMap<u32, Option<PathBuf>>>,
+    waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
+    subscribers: RefCell<HashMap<u64, Out>>,
+    next_subscriber: Cell<u64>,
+    draining: Cell<bool>,
+    drain: Notify,
+    /// Executions that were claimed and have not ended.
+    running: Cell<usize>,
+}
+
+/// What tells one version of the policy files from another.
+type Stamps = Vec<Option<(u64, u64, i64, i64, u64)>>;
+
+impl Gate {
+    /// # Errors
+    /// The policy is wrong, the store does not open, or no worker starts.
+    pub async fn open(dirs: Dirs) -> Result<Rc<Gate>, Trouble> {
+        let (run, state) = (dirs.run()?, dirs.state()?);
+        let uid = rustix::process::getuid().as_raw();
+        let layers = vec![
+            Layer { kind: LayerKind::System, path: PathBuf::from(dirs::SYSTEM_POLICY) },
+            Layer { kind: LayerKind::User, path: dirs.policy()? },
+        ];
+        let stamps = stamps(&layers);
+        let policy = Policy::load(&layers, uid)
+            .map_err(|e| Trouble::with_next(Code::PolicyBlocked, e.to_string(), "Correct the policy file"))?;
+        let store = Store::open(&state)?;
+        let now = store.now();
+        let recovered = store.recover(runner_is_alive, now.clone()).await?;
+        let rules = store.rules(now.clone()).await?;
+        let assessor = Assessor::new().map_err(|e| {
+            Trouble::new(Code::GateUnreachable, format!("cannot start the workers that read commands: {e}"))
+        })?;
+        let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
+        let gate = Rc::new(Gate {
+            dirs,
+            run,
+            state,
+            uid,
+            started_ms: now.wall_ms,
+            budget: Rc::default(),
+            clients: Cell::new(0),
+            assessor: Arc::new(assessor),
+            machine: Digest::of(&machine),
+            layers,
+            policy: RefCell::new((Arc::new(policy), stamps)),
+            rules: RefCell::new(Arc::new(rules)),
+            homes: RefCell::default(),
+            waiters: RefCell::default(),
+            subscribers: RefCell::default(),
+            next_subscriber: Cell::new(0),
+            draining: Cell::new(false),
+            drain: Notify::new(),
+            running: Cell::new(0),
+            store,
+        });
+        tracing::info!(unknown = recovered.unknown.len(), alive = recovered.alive.len(), "recovered");
+        for (execution, runner) in recovered.alive {
+            gate.execution_began();
+            gate.execution_lost(execution, runner);
+        }
+        Ok(gate)
+    }
+
+    /// The policy in force. Files that changed are read again; a wrong one leaves the old policy in force, loudly.
+    pub fn policy(&self) -> Arc<Policy> {
+        let now = stamps(&self.layers);
+        let mut held = self.policy.borrow_mut();
+        if held.1 != now {
+            match Policy::load(&self.layers, self.uid) {
+                Ok(policy) => {
+                    tracing::info!(version = policy.version(), "policy reloaded");
+                    held.0 = Arc::new(policy);
+                }
+                Err(error) => tracing::error!(%error, "the policy on disk is refused; the old one stays in force"),
+            }
+            held.1 = now;
+        }
+        Arc::clone(&held.0)
+    }
+
+    /// What a preparation needs, as of now.
+    pub fn bench(&self) -> Bench {
+        Bench {
+            assessor: Arc::clone(&self.assessor),
+            policy: self.policy(),
+            rules: Arc::clone(&self.rules.borrow()),
+            key: self.store.key(),
+            machine: self.machine,
+            wall_ms: self.store.now().wall_ms,
+        }
+    }
+
+    /// The rules changed.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn reload_rules(&self) -> Result<(), Trouble> {
+        let rules = self.store.rules(self.store.now()).await?;
+        *self.rules.borrow_mut() = Arc::new(rules);
+        Ok(())
+    }
+
+    /// The passwd home of a user.
+    pub fn home(&self, uid: u32) -> Option<PathBuf> {
+        let mut homes = self.homes.borrow_mut();
+        if homes.len() >= HOMES_MAX {
+            homes.clear();
+        }
+        let look = || nix::unistd::User::from_uid(uid.into()).ok().flatten().map(|user| user.dir);
+        homes.entry(uid).or_insert_with(look).clone()
+    }
+
+    /// What no command may write: state, sockets, policy and the binaries.
+    pub fn forbidden(&self) -> Vec<PathBuf> {
+        let mut ours = vec![self.state.clone(), self.run.clone()];
+        ours.extend(self.layers.iter().map(|layer| layer.path.clone()).filter(|path| path.exists()));
+        ours.extend(["tollgate", "tollsh"].iter().filter_map(|name| dirs::beside(name)).filter(|path| path.exists()));
+        ours
+    }
+
+    /// To be told when something happens to this request.
+    pub fn waiter(&self, request: RequestId) -> Rc<Notify> {
+        Rc::clone(self.waiters.borrow_mut().entry(request).or_default())
+    }
+
+    /// Nobody waits on this handle any more.
+    pub fn waited(&self, request: RequestId, waiter: Rc<Notify>) {
+        drop(waiter);
+        let mut waiters = self.waiters.borrow_mut();
+        if waiters.get(&request).is_some_and(|left| Rc::strong_count(left) == 1) {
+            waiters.remove(&request);
+        }
+    }
+
+    /// Wakes whoever waits for this request.
+    pub fn wake(&self, request: RequestId) {
+        if let Some(waiter) = self.waiters.borrow().get(&request) {
+            waiter.notify_waiters();
+        }
+    }
+
+    /// Wakes everybody.
+    pub fn wake_all(&self) {
+        for waiter in self.waiters.borrow().values() {
+            waiter.notify_waiters();
+        }
+    }
+
+    /// Sends events to this connection from now on; the number ends it.
+    pub fn subscribe(&self, out: Out) -> u64 {
+        let number = self.next_subscriber.get();
+        self.next_subscriber.set(number + 1);
+        self.subscribers.borrow_mut().insert(number, out);
+        number
+    }
+
+    pub fn unsubscribe(&self, number: u64) {
+        self.subscribers.borrow_mut().remove(&number);
+    }
+
+    pub fn has_subscribers(&self) -> bool {
+        !self.subscribers.borrow().is_empty()
+    }
+
+    /// Tells every subscriber; one that does not keep up is dropped.
+    pub fn broadcast(&self, method: &str, params: &impl serde::Serialize) {
+        if let Some(line) = event_line(method, params) {
+            self.subscribers.borrow_mut().retain(|_, out| out.event(Rc::clone(&line)));
+        }
+    }
+
+    /// Something happened to a request: whoever waits for it looks again, subscribers are told.
+    pub async fn changed(&self, request: RequestId) {
+        self.wake(request);
+        if self.has_subscribers()
+            && let Ok(story) = self.story(request).await
+            && let Some(decided) = cards::decided(&story)
+        {
+            self.broadcast(p::EVENT_DECIDED, &decided);
+        }
+    }
+
+    /// Everything about one request.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub async fn story(&self, request: RequestId) -> Result<Story, Trouble> {
+        Ok(self.store.get(request.into()).await?)
+    }
+
+    pub fn execution_began(&self) {
+        self.running.set(self.running.get() + 1);
+    }
+
+    /// An execution has its end in the store.
+    pub async fn execution_ended(&self, execution: ExecutionId) {
+        self.running.set(self.running.get().saturating_sub(1));
+        if self.has_subscribers()
+            && let Ok(story) = self.store.get(execution.into()).await
+            && let Some(row) = &story.execution
+        {
+            self.broadcast(p::EVENT_FINISHED, &cards::executed(row, &story.notes));
+        }
+    }
+
+    /// The connection of an execution closed before its end was reported: its runner may still report through another
+    /// one; when it is gone, nobody will ever know.
+    pub fn execution_lost(self: &Rc<Gate>, execution: ExecutionId, runner: Runner) {
+        let gate = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            watch_lost(gate.store.clone(), execution, runner).await;
+            gate.execution_ended(execution).await;
+        });
+    }
+
+    /// Stop taking on new things.
+    pub fn begin_drain(&self) {
+        self.draining.set(true);
+        self.drain.notify_waiters();
+        self.wake_all();
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// How many executions have not reported their end.
+    pub fn running(&self) -> usize {
+        self.running.get()
+    }
+
+    /// Closes what is over, for ever.
+    pub async fn expire(self: Rc<Gate>) {
+        loop {
+            tokio::time::sleep(EXPIRE_EVERY).await;
+            match self.store.expire(self.store.now()).await {
+                Ok(over) => {
+                    for request in over {
+                        tracing::info!(%request, "expired");
+                        self.changed(request).await;
+                    }
+                }
+                Err(error) => tracing::error!(code = error.code().name(), "cannot expire"),
+            }
+        }
+    }
+}
+
+/// Waits for the end of a runner whose connection is gone, and records that its result is unknown unless it came.
+async fn watch_lost(store: Store, execution: ExecutionId, runner: Runner) {
+    loop {
+        tokio::time::sleep(LOST_EVERY).await;
+        match store.get(execution.into()).await {
+            Ok(story) if story.execution.as_ref().is_some_and(|row| row.ended_wall_ms.is_some()) => return,
+            Ok(_) | Err(_) => {}
+        }
+        if !runner_is_alive(&runner) {
+            match store.result_unknown(execution, said("connection lost"), store.now()).await {
+                Ok(()) => tracing::warn!(%execution, "result unknown: connection lost"),
+                Err(error) => tracing::info!(%execution, code = error.code().name(), "no longer open"),
+            }
+            return;
+        }
+    }
+}
+
+/// Text of our own, or of a client in no command's context, made fit to be stored.
+pub fn said(text: &str) -> Redacted {
+    Redactor::new(Context::default()).output(text.as_bytes())
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Trouble {
+        Trouble::new(error.code(), error.message())
+    }
+}
+
+fn stamps(layers: &[Layer]) -> Stamps {
+    let stamp = |path: &Path| {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec(), meta.len()))
+    };
+    layers.iter().map(|layer| stamp(&layer.path)).collect()
+}
