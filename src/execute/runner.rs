@@ -93,7 +93,7 @@ pub struct Blocked {
     pid: libc::pid_t,
     /// Dropped without a byte: the child exits.
     release: Option<OwnedFd>,
-    status: OwnedFd,
+    status: Option<OwnedFd>,
     held: Option<Held>,
     fence: String,
     notes: Vec<String>,
@@ -157,7 +157,7 @@ pub(super) fn prepare_breaking(plan: Plan, break_at: Option<Step>) -> Result<Blo
         notes.push(format!("closed descriptors {:?}: neither pipes nor only read", passed.closed));
     }
     let fence = plan.profile.words();
-    let blocked = Blocked { pid, release: Some(release), status, held: Some(held), fence, notes, alone };
+    let blocked = Blocked { pid, release: Some(release), status: Some(status), held: Some(held), fence, notes, alone };
     match blocked.report()? {
         Some(None) => Ok(blocked),
         Some(Some((step, errno))) => Err(FenceError::Step { step, errno }),
@@ -166,7 +166,8 @@ pub(super) fn prepare_breaking(plan: Plan, break_at: Option<Step>) -> Result<Blo
 }
 
 /// A whole report, or `None` at end of file.
-fn report(status: &OwnedFd) -> Result<Option<[u8; REPORT_BYTES]>, FenceError> {
+fn report(status: Option<&OwnedFd>) -> Result<Option<[u8; REPORT_BYTES]>, FenceError> {
+    let Some(status) = status else { return Ok(None) };
     let mut bytes = [0; REPORT_BYTES];
     // Eight bytes are written at once, so they arrive at once.
     let read = sys::read(status.as_raw_fd(), &mut bytes).map_err(std::io::Error::from_raw_os_error)?;
@@ -175,7 +176,7 @@ fn report(status: &OwnedFd) -> Result<Option<[u8; REPORT_BYTES]>, FenceError> {
 
 impl Blocked {
     fn report(&self) -> Result<Option<Option<(Step, sys::Errno)>>, FenceError> {
-        Ok(report(&self.status)?.map(child::decode))
+        Ok(report(self.status.as_ref())?.map(child::decode))
     }
 
     /// The child's process id.
@@ -184,15 +185,21 @@ impl Blocked {
     }
 
     /// Lets the child become the command.
+    ///
+    /// # Errors
+    /// The child is gone; it has run nothing.
     pub fn release(mut self, ticket: Ticket) -> Result<Running, FenceError> {
         let Ticket(()) = ticket;
         // Without it orphans would outlive the command; a refusal leaves them to the system, as under bash.
         let adopts = sys::adopt_orphans().is_ok();
-        let Some(release) = self.release.take() else { return Err(FenceError::Vanished) };
+        let (Some(release), Some(status)) = (self.release.take(), self.status.take()) else {
+            return Err(FenceError::Vanished);
+        };
+        // The last thing that can fail: from here on the command may run.
         if sys::write(release.as_raw_fd(), &[1]) != Ok(1) {
             return Err(FenceError::Vanished);
         }
-        let (status, fence, notes) = (self.status.try_clone()?, self.fence.clone(), std::mem::take(&mut self.notes));
+        let (fence, notes) = (std::mem::take(&mut self.fence), std::mem::take(&mut self.notes));
         let pid = std::mem::replace(&mut self.pid, 0);
         let running = Running { pid, status, since: Instant::now(), fence, notes, alone: self.alone && adopts };
         signals::forward_to(running.pid);
@@ -219,14 +226,17 @@ impl Running {
     }
 
     /// Waits for the end, passing signals on; then nothing of the command is left running.
+    ///
+    /// # Errors
+    /// [`FenceError::Step`]: bash could not be started, nothing ran. Anything else: nobody knows how it ended.
     pub fn wait(mut self) -> Result<Outcome, FenceError> {
         let ended = sys::await_end(self.pid);
-        signals::forward_to(0);
+        signals::forward_to(signals::NOBODY_ANY_MORE);
         ended.map_err(std::io::Error::from_raw_os_error)?;
         let reaped = sys::reap(self.pid, true).map_err(std::io::Error::from_raw_os_error)?;
         let duration = self.since.elapsed();
         let Some((_, status)) = reaped else { return Err(FenceError::Vanished) };
-        if let Some((step, errno)) = report(&self.status)?.and_then(child::decode) {
+        if let Some((step, errno)) = report(Some(&self.status))?.and_then(child::decode) {
             return Err(FenceError::Step { step, errno });
         }
         if self.alone {

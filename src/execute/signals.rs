@@ -44,7 +44,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
         }
         return;
     }
-    if signal == libc::SIGWINCH {
+    if child == NOBODY_ANY_MORE || signal == libc::SIGWINCH {
         return;
     }
     let mut words = [0; LAST_WORDS_BYTES_MAX];
@@ -82,7 +82,10 @@ impl Drop for Held {
     }
 }
 
-/// From now on signals go to `child`; 0 for nobody.
+/// The command has ended: what arrives while its end is told is dropped, so that its status comes back.
+pub const NOBODY_ANY_MORE: libc::pid_t = -1;
+
+/// From now on signals go to `child`; 0 for nobody yet.
 pub fn forward_to(child: libc::pid_t) {
     CHILD.store(child, Ordering::SeqCst);
 }

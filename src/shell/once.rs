@@ -4,7 +4,8 @@ use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
 use super::temporary;
-use crate::execute::{self, Blocked, Outcome, Plan, Profile, Running, Signals, Ticket, signals};
+use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Profile, Running, Signals, Ticket};
+use crate::facts::codes::Code;
 use crate::gate::dirs::Dirs;
 use crate::gate::protocol::{Claim, Claimed, Ended, Fence, Finished, Granted, Method, Started};
 use crate::gate::{Client, Trouble};
@@ -24,8 +25,7 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
-    let outcome = running.wait().map_err(|why| ended_badly(&mut gate, &claimed, why))?;
-    signals::set_last_words("");
+    let outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
     Ok(report(&mut gate, &claimed, outcome))
 }
 
@@ -78,7 +78,7 @@ fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refus
 }
 
 fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticket) -> Result<Running, Refusal> {
-    let running = blocked.release(ticket).map_err(|why| ended_badly(gate, claimed, why))?;
+    let running = blocked.release(ticket).map_err(|why| tell_not_started(gate, claimed, why.into()))?;
     // One way: a lost one leaves the execution claimed, and `finished` still tells its end.
     drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
     Ok(running)
@@ -108,8 +108,15 @@ fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal) -> Refusa
     }
 }
 
-fn ended_badly(gate: &mut Client, claimed: &Claimed, why: execute::FenceError) -> Refusal {
-    tell_not_started(gate, claimed, why.into())
+/// Bash could not be started: proven. Anything else is unknown, which the gate records when the connection closes.
+fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal {
+    match why {
+        FenceError::Step { .. } => tell_not_started(gate, claimed, why.into()),
+        other => {
+            let code = Code::ResultUnknown;
+            Refusal::of(code, format!("it ran, and its end was lost: {other}"), code.next()).with_id(&claimed.execution)
+        }
+    }
 }
 
 fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> Refusal {
