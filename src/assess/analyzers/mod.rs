@@ -10,20 +10,25 @@
 pub mod awk;
 pub mod code;
 pub mod config;
+pub mod container;
 pub mod dbshell;
 pub mod find;
 pub mod interpreter;
 pub mod jq;
+#[cfg(test)]
+mod laws;
 pub mod net;
 pub mod options;
 pub mod say;
 pub mod sed;
+pub mod service;
 pub mod small;
 pub mod sql;
 pub mod tar;
 pub mod test;
 #[cfg(test)]
 pub mod testing;
+pub mod wrap;
 pub mod xargs;
 
 use super::Span;
@@ -58,6 +63,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "git-config", analyze: config::git, joint: "\n" },
     LanguageRow { name: "git-remote", analyze: config::git_remote, joint: " " },
     LanguageRow { name: "jq", analyze: jq::filter, joint: " " },
+    LanguageRow { name: "less", analyze: wrap::less, joint: "\n" },
     LanguageRow { name: "mysql", analyze: sql::mysql, joint: "\n;\n" },
     LanguageRow { name: "node", analyze: code::code, joint: "\n" },
     LanguageRow { name: "perl", analyze: code::perl, joint: "\n" },
@@ -68,30 +74,44 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
     LanguageRow { name: "sqlite", analyze: sql::sqlite, joint: "\n;\n" },
     LanguageRow { name: "ssh-option", analyze: config::ssh, joint: "\n" },
+    LanguageRow { name: "vim", analyze: wrap::vim, joint: "\n" },
 ];
 
 /// Every whole analyzer, by name.
 pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "[", analyze: test::test },
+    WholeRow { name: "busybox", analyze: wrap::busybox },
+    WholeRow { name: "crontab", analyze: wrap::crontab },
     WholeRow { name: "curl", analyze: net::curl },
     WholeRow { name: "date", analyze: small::date },
     WholeRow { name: "dd", analyze: small::dd },
+    WholeRow { name: "docker", analyze: container::docker },
+    WholeRow { name: "docker-compose", analyze: container::compose },
     WholeRow { name: "duckdb", analyze: dbshell::duckdb },
+    WholeRow { name: "env", analyze: wrap::env },
     WholeRow { name: "find", analyze: find::find },
+    WholeRow { name: "kubectl", analyze: container::kubectl },
+    WholeRow { name: "make", analyze: service::make },
     WholeRow { name: "mysql", analyze: dbshell::mysql },
     WholeRow { name: "node", analyze: interpreter::node },
+    WholeRow { name: "openssl", analyze: service::openssl },
+    WholeRow { name: "parallel", analyze: wrap::parallel },
     WholeRow { name: "perl", analyze: interpreter::perl },
     WholeRow { name: "php", analyze: interpreter::php },
+    WholeRow { name: "podman", analyze: container::docker },
     WholeRow { name: "printf", analyze: small::printf },
     WholeRow { name: "psql", analyze: dbshell::psql },
     WholeRow { name: "python", analyze: interpreter::python },
     WholeRow { name: "redis-cli", analyze: dbshell::redis },
     WholeRow { name: "rsync", analyze: net::rsync },
     WholeRow { name: "ruby", analyze: interpreter::ruby },
+    WholeRow { name: "screen", analyze: wrap::screen },
     WholeRow { name: "sqlite3", analyze: dbshell::sqlite3 },
     WholeRow { name: "ssh", analyze: net::ssh },
+    WholeRow { name: "systemctl", analyze: service::systemctl },
     WholeRow { name: "tar", analyze: tar::tar },
     WholeRow { name: "test", analyze: test::test },
+    WholeRow { name: "tmux", analyze: wrap::tmux },
     WholeRow { name: "wget", analyze: net::wget },
     WholeRow { name: "xargs", analyze: xargs::xargs },
 ];

@@ -128,6 +128,8 @@ pub struct Found {
     pub operands: Vec<Arg>,
     /// Options of kind `Asked`, with their values.
     pub asked: Vec<(&'static str, Option<Arg>, Span)>,
+    /// For each asked option, the index of the argument that follows it and its value.
+    pub resumes: Vec<usize>,
 }
 
 impl Found {
@@ -163,6 +165,7 @@ pub fn read(args: &[Arg], grammar: &Grammar, at: &Invocation<'_>, out: &mut Read
         if scan.option(arg, args.get(i)) {
             i += 1;
         }
+        scan.found.resumes.resize(scan.found.asked.len(), i);
     }
     scan.found
 }

@@ -174,9 +174,10 @@ impl Reader<'_, '_> {
         {
             return Err("a comment that MySQL runs");
         }
-        let end = rest.find("*/").ok_or("a comment has no end")?;
+        let inner = rest.get(2..).unwrap_or("");
+        let end = inner.find("*/").ok_or("a comment has no end")?;
         // PostgreSQL nests comments, the others do not.
-        if rest[2..end].contains("/*") { Err("a comment inside a comment") } else { Ok(end + 2) }
+        if inner[..end].contains("/*") { Err("a comment inside a comment") } else { Ok(end + 4) }
     }
 
     fn quoted<'t>(&self, rest: &'t str, quote: char, statement: &mut Vec<Piece<'t>>) -> Result<usize, &'static str> {
