@@ -87,6 +87,19 @@ impl Reader<'_> {
     }
 
     fn body(&mut self, pending: &Pending) -> Read<Word> {
+        if let Some((start, end)) = self.body_as_written(pending)? {
+            let text = self.slice(start, end).to_owned();
+            let parts = if text.is_empty() {
+                Vec::new()
+            } else if pending.quoted || !text.contains(['$', '`', '\\']) {
+                vec![Part { quoted: true, kind: PartKind::Text(text.clone()) }]
+            } else {
+                let table = (start..=end).map(|at| self.origin.of(at)).collect();
+                self.expanded(&text, &Origin::Table(table))?
+            };
+            self.frame.texts[pending.number] = text;
+            return Ok(Word { span: self.span(start, end), parts });
+        }
         let start = self.at;
         let delimiter = pending.delimiter.as_bytes();
         let mut derived = Derived::default();
@@ -126,6 +139,33 @@ impl Reader<'_> {
         };
         self.frame.texts[pending.number] = text;
         Ok(Word { span, parts })
+    }
+
+    /// The usual case: a body whose lines stand for themselves. `None`, with nothing consumed, where tabs are stripped,
+    /// a line continues or the text ends first.
+    fn body_as_written(&mut self, pending: &Pending) -> Read<Option<(usize, usize)>> {
+        if pending.strip {
+            return Ok(None);
+        }
+        let start = self.at;
+        let delimiter = pending.delimiter.as_bytes();
+        let mut from = start;
+        while let Some(len) = memchr::memchr(b'\n', &self.bytes[from..]) {
+            let line = &self.bytes[from..from + len];
+            if line == delimiter {
+                self.at = from + len + 1;
+                return Ok(Some((start, from)));
+            }
+            if !pending.quoted && line.ends_with(b"\\") {
+                return Ok(None);
+            }
+            if self.frame.parenthesized && line.starts_with(delimiter) && line.contains(&b')') {
+                self.at = from;
+                return self.no("whether this line ends the here-document depends on the shell");
+            }
+            from += len + 1;
+        }
+        Ok(None)
     }
 
     /// One line with its newline (which the last line of a text gets), each byte with where it is. In an unquoted
