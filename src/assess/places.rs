@@ -55,7 +55,8 @@ struct Path {
 /// One row: where, and what it means to write or to read there.
 struct Row {
     /// `/etc/**`, `~/.ssh/id_*`, `**/.git/hooks/**`: `*` inside one part, `**` any parts.
-    at: &'static [&'static str],
+    /// Blank-separated.
+    at: &'static str,
     write: Option<Meaning>,
     read: Option<Meaning>,
 }
@@ -110,409 +111,134 @@ const SECRET: Meaning = Meaning {
 /// First match wins, so the narrower rows come first.
 const ROWS: &[Row] = &[
     Row {
-        at: &[
-            "/etc/tollgate/**",
-            "/var/lib/tollgate/**",
-            "/run/tollgate/**",
-            "/run/user/*/tollgate/**",
-            "~/.local/state/tollgate/**",
-            "~/.config/tollgate/**",
-        ],
+        at: "
+            /etc/tollgate/** /var/lib/tollgate/** /run/tollgate/** /run/user/*/tollgate/** ~/.local/state/tollgate/**
+            ~/.config/tollgate/**
+        ",
         write: Some(GATE),
         read: Some(GATE_READ),
     },
     Row {
-        at: &[
-            "/usr/**/tollgate",
-            "/usr/**/tollsh",
-            "~/**/bin/tollgate",
-            "~/**/bin/tollsh",
-            "/bin/tollgate",
-            "/bin/tollsh",
-        ],
+        at: "
+            /usr/**/tollgate /usr/**/tollsh ~/**/bin/tollgate ~/**/bin/tollsh /bin/tollgate /bin/tollsh
+        ",
         write: Some(GATE),
         read: None,
     },
-    Row { at: &["**/.tollgate.toml"], write: Some(POLICY), read: None },
-    // Nothing, streams, and scratch space that looks like a device.
-    Row {
-        at: &[
-            "/dev/null",
-            "/dev/stdin",
-            "/dev/stdout",
-            "/dev/stderr",
-            "/dev/tty",
-            "/dev/fd/*",
-            "/dev/shm/**",
-            "/dev/zero",
-            "/dev/full",
-            "/proc/self/fd/*",
-        ],
+    Row { at: "
+            **/.tollgate.toml /dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/fd/* /dev/shm/** /dev/zero
+            /dev/full /proc/self/fd/*
+        ",
         write: None,
         read: None,
     },
-    Row { at: &["/dev/**"], write: Some(DEVICE), read: None },
-    Row {
-        at: &["/proc/*/environ", "/proc/*/mem", "/proc/kcore", "/dev/mem", "/dev/kmem"],
+    Row { at: "/dev/** /proc/*/environ /proc/*/mem /proc/kcore /dev/mem /dev/kmem",
         write: Some(SYSTEM),
         read: Some(SECRET),
     },
     Row {
-        at: &[
-            "/etc/shadow*",
-            "/etc/gshadow*",
-            "/etc/sudoers*",
-            "/etc/sudoers.d/**",
-            "/etc/ssh/ssh_host_*_key",
-            "/etc/ssl/private/**",
-            "/etc/krb5.keytab",
-            "/etc/security/opasswd",
-            "/var/lib/secrets/**",
-            "/var/run/secrets/**",
-            "/run/secrets/**",
-            "/etc/kubernetes/**/*.conf",
-            "/etc/kubernetes/pki/**/*.key",
-            "/etc/rancher/**/*.yaml",
-            "/etc/wireguard/**",
-            "/etc/NetworkManager/system-connections/**",
-        ],
+        at: "
+            /etc/shadow* /etc/gshadow* /etc/sudoers* /etc/sudoers.d/** /etc/ssh/ssh_host_*_key /etc/ssl/private/**
+            /etc/krb5.keytab /etc/security/opasswd /var/lib/secrets/** /var/run/secrets/** /run/secrets/**
+            /etc/kubernetes/**/*.conf /etc/kubernetes/pki/**/*.key /etc/rancher/**/*.yaml /etc/wireguard/**
+            /etc/NetworkManager/system-connections/**
+        ",
         write: Some(SYSTEM_START),
         read: Some(SECRET),
     },
     Row {
-        at: &[
-            "/etc/cron*",
-            "/etc/cron*/**",
-            "/var/spool/cron/**",
-            "/var/spool/at/**",
-            "/etc/anacrontab",
-            "/etc/systemd/**",
-            "/etc/init.d/**",
-            "/etc/init/**",
-            "/etc/rc*",
-            "/etc/rc*/**",
-            "/etc/profile",
-            "/etc/profile.d/**",
-            "/etc/bash*",
-            "/etc/zsh*",
-            "/etc/zsh/**",
-            "/etc/environment",
-            "/etc/ld.so.*",
-            "/etc/ld.so.conf.d/**",
-            "/etc/pam.d/**",
-            "/etc/passwd*",
-            "/etc/group*",
-            "/etc/udev/**",
-            "/etc/xdg/autostart/**",
-            "/etc/apt/**",
-            "/etc/modules*",
-            "/etc/modprobe.d/**",
-            "/lib/systemd/**",
-            "/usr/lib/systemd/**",
-            "/Library/LaunchDaemons/**",
-            "/Library/LaunchAgents/**",
-            "/etc/inittab",
-            "/etc/update-motd.d/**",
-            "/etc/hosts",
-        ],
+        at: "
+            /etc/cron* /etc/cron*/** /var/spool/cron/** /var/spool/at/** /etc/anacrontab /etc/systemd/** /etc/init.d/**
+            /etc/init/** /etc/rc* /etc/rc*/** /etc/profile /etc/profile.d/** /etc/bash* /etc/zsh* /etc/zsh/**
+            /etc/environment /etc/ld.so.* /etc/ld.so.conf.d/** /etc/pam.d/** /etc/passwd* /etc/group* /etc/udev/**
+            /etc/xdg/autostart/** /etc/apt/** /etc/modules* /etc/modprobe.d/** /lib/systemd/** /usr/lib/systemd/**
+            /Library/LaunchDaemons/** /Library/LaunchAgents/** /etc/inittab /etc/update-motd.d/** /etc/hosts
+        ",
         write: Some(SYSTEM_START),
         read: None,
     },
     Row {
-        at: &[
-            "/",
-            "/*",
-            "/bin/**",
-            "/sbin/**",
-            "/lib/**",
-            "/lib32/**",
-            "/lib64/**",
-            "/libx32/**",
-            "/usr",
-            "/usr/**",
-            "/boot/**",
-            "/etc/**",
-            "/sys/**",
-            "/proc/**",
-            "/var/lib/**",
-            "/var/spool/**",
-            "/var/cache/**",
-            "/var/run/*",
-            "/run/*",
-            "/run/systemd/**",
-            "/var/db/**",
-            "/snap/**",
-            "/efi/**",
-            "/System/**",
-            "/Library/**",
-            "/nix/**",
-            "/gnu/**",
-            "/private/etc/**",
-            "/root/../**",
-            "/dev",
-            "/Windows/**",
-            "/mnt/c/Windows/**",
-        ],
+        at: "
+            / /* /bin/** /sbin/** /lib/** /lib32/** /lib64/** /libx32/** /usr /usr/** /boot/** /etc/** /sys/** /proc/**
+            /var/lib/** /var/spool/** /var/cache/** /var/run/* /run/* /run/systemd/** /var/db/** /snap/** /efi/**
+            /System/** /Library/** /nix/** /gnu/** /private/etc/** /root/../** /dev /Windows/** /mnt/c/Windows/**
+        ",
         write: Some(SYSTEM),
         read: None,
     },
     // Credentials in a home.
     Row {
-        at: &["~/.ssh/*.pub", "~/.ssh/known_hosts*", "**/.ssh/*.pub", "**/.ssh/known_hosts*"],
+        at: "~/.ssh/*.pub ~/.ssh/known_hosts* **/.ssh/*.pub **/.ssh/known_hosts*",
         write: None,
         read: None,
     },
     Row {
-        at: &[
-            "~/.ssh/authorized_keys*",
-            "~/.ssh/rc",
-            "~/.ssh/environment",
-            "~/.ssh/config",
-            "~/.ssh/config.d/**",
-            "**/.ssh/authorized_keys*",
-            "**/.ssh/config",
-        ],
+        at: "
+            ~/.ssh/authorized_keys* ~/.ssh/rc ~/.ssh/environment ~/.ssh/config ~/.ssh/config.d/** **/.ssh/authorized_keys*
+            **/.ssh/config
+        ",
         write: Some(STARTUP),
         read: None,
     },
     Row {
-        at: &[
-            "~/.ssh",
-            "~/.ssh/**",
-            "**/.ssh/**",
-            "**/id_rsa*",
-            "**/id_dsa*",
-            "**/id_ecdsa*",
-            "**/id_ed25519*",
-            "~/.aws/**",
-            "**/.aws/credentials",
-            "~/.azure/**",
-            "~/.config/gcloud/**",
-            "~/.oci/**",
-            "~/.kube/**",
-            "**/kubeconfig",
-            "~/.docker/config.json",
-            "~/.config/containers/auth.json",
-            "~/.netrc",
-            "**/.netrc",
-            "~/_netrc",
-            "~/.pgpass",
-            "**/.pgpass",
-            "~/.my.cnf",
-            "~/.mylogin.cnf",
-            "~/.pypirc",
-            "**/.pypirc",
-            "~/.git-credentials",
-            "**/.git-credentials",
-            "~/.config/git/credentials",
-            "~/.config/gh/hosts.yml",
-            "~/.config/hub",
-            "~/.config/glab-cli/**",
-            "~/.gnupg/**",
-            "**/.gnupg/**",
-            "~/.password-store/**",
-            "~/.local/share/keyrings/**",
-            "~/Library/Keychains/**",
-            "~/.vault-token",
-            "~/.terraform.d/credentials*",
-            "~/.terraformrc",
-            "~/.cargo/credentials*",
-            "~/.gem/credentials",
-            "~/.m2/settings*.xml",
-            "~/.gradle/gradle.properties",
-            "~/.composer/auth.json",
-            "~/.config/composer/auth.json",
-            "~/.nuget/**",
-            "~/.config/rclone/**",
-            "~/.s3cfg",
-            "~/.boto",
-            "~/.huggingface/**",
-            "~/.cache/huggingface/token",
-            "~/.kaggle/**",
-            "~/.config/op/**",
-            "~/.config/doctl/**",
-            "~/.config/heroku/**",
-            "~/.fly/**",
-            "~/.wrangler/**",
-            "~/.config/configstore/**",
-            "~/.mozilla/**",
-            "~/.config/google-chrome/**",
-            "~/.config/chromium/**",
-            "~/.config/BraveSoftware/**",
-            "~/.config/microsoft-edge/**",
-            "~/Library/Application Support/Google/Chrome/**",
-            "~/Library/Application Support/Firefox/**",
-            "~/Library/Cookies/**",
-            "~/.thunderbird/**",
-            "~/.bash_history",
-            "~/.zsh_history",
-            "~/.psql_history",
-            "~/.mysql_history",
-            "~/.python_history",
-            "~/.node_repl_history",
-            "~/.electrum/**",
-            "~/.bitcoin/**",
-            "~/.ethereum/keystore/**",
-            "**/wallet.dat",
-            "**/*.kdbx",
-            "**/*.pem",
-            "**/*.p12",
-            "**/*.pfx",
-            "**/*.jks",
-            "**/*.keystore",
-            "**/*.ppk",
-            "**/secrets.yml",
-            "**/secrets.yaml",
-            "**/secrets.json",
-            "**/secrets.toml",
-            "**/credentials.json",
-            "**/service-account*.json",
-            "**/service_account*.json",
-            "**/.vault_pass*",
-            "**/terraform.tfstate*",
-            "**/*.tfvars",
-            "**/.htpasswd",
-            "**/master.key",
-            "~/.config/sops/**",
-            "~/.age/**",
-            "~/.claude/.credentials.json",
-            "~/.codex/auth.json",
-            "~/.gemini/oauth_creds.json",
-        ],
+        at: "
+            ~/.ssh ~/.ssh/** **/.ssh/** **/id_rsa* **/id_dsa* **/id_ecdsa* **/id_ed25519* ~/.aws/** **/.aws/credentials
+            ~/.azure/** ~/.config/gcloud/** ~/.oci/** ~/.kube/** **/kubeconfig ~/.docker/config.json
+            ~/.config/containers/auth.json ~/.netrc **/.netrc ~/_netrc ~/.pgpass **/.pgpass ~/.my.cnf ~/.mylogin.cnf
+            ~/.pypirc **/.pypirc ~/.git-credentials **/.git-credentials ~/.config/git/credentials ~/.config/gh/hosts.yml
+            ~/.config/hub ~/.config/glab-cli/** ~/.gnupg/** **/.gnupg/** ~/.password-store/** ~/.local/share/keyrings/**
+            ~/Library/Keychains/** ~/.vault-token ~/.terraform.d/credentials* ~/.terraformrc ~/.cargo/credentials*
+            ~/.gem/credentials ~/.m2/settings*.xml ~/.gradle/gradle.properties ~/.composer/auth.json
+            ~/.config/composer/auth.json ~/.nuget/** ~/.config/rclone/** ~/.s3cfg ~/.boto ~/.huggingface/**
+            ~/.cache/huggingface/token ~/.kaggle/** ~/.config/op/** ~/.config/doctl/** ~/.config/heroku/** ~/.fly/**
+            ~/.wrangler/** ~/.config/configstore/** ~/.mozilla/** ~/.config/google-chrome/** ~/.config/chromium/**
+            ~/.config/BraveSoftware/** ~/.config/microsoft-edge/** ~/Library/Application*Support/Google/Chrome/**
+            ~/Library/Application*Support/Firefox/** ~/Library/Cookies/** ~/.thunderbird/** ~/.bash_history ~/.zsh_history
+            ~/.psql_history ~/.mysql_history ~/.python_history ~/.node_repl_history ~/.electrum/** ~/.bitcoin/**
+            ~/.ethereum/keystore/** **/wallet.dat **/*.kdbx **/*.pem **/*.p12 **/*.pfx **/*.jks **/*.keystore **/*.ppk
+            **/secrets.yml **/secrets.yaml **/secrets.json **/secrets.toml **/credentials.json **/service-account*.json
+            **/service_account*.json **/.vault_pass* **/terraform.tfstate* **/*.tfvars **/.htpasswd **/master.key
+            ~/.config/sops/** ~/.age/** ~/.claude/.credentials.json ~/.codex/auth.json ~/.gemini/oauth_creds.json
+        ",
         write: None,
         read: Some(SECRET),
     },
     Row {
-        at: &["**/.env.example", "**/.env.sample", "**/.env.template", "**/.env.dist", "**/.env.defaults"],
+        at: "**/.env.example **/.env.sample **/.env.template **/.env.dist **/.env.defaults",
         write: None,
         read: None,
     },
-    Row { at: &["**/.env", "**/.env.*", "**/*.env"], write: None, read: Some(SECRET) },
-    Row {
-        at: &["~/.npmrc", "**/.npmrc", "~/.yarnrc*", "~/.config/pip/**", "~/.pip/**"],
+    Row { at: "**/.env **/.env.* **/*.env ~/.npmrc **/.npmrc ~/.yarnrc* ~/.config/pip/** ~/.pip/**",
         write: Some(STARTUP),
         read: Some(SECRET),
     },
     // What runs later by itself.
     Row {
-        at: &[
-            "**/.claude",
-            "**/.claude/**",
-            "**/.codex",
-            "**/.codex/**",
-            "**/.gemini",
-            "**/.gemini/**",
-            "**/.cursor",
-            "**/.cursor/**",
-            "**/.aider*",
-            "**/.continue/**",
-            "**/.copilot/**",
-            "**/.windsurf/**",
-            "**/.opencode/**",
-            "**/.cline/**",
-            "**/.roo/**",
-            "**/.amazonq/**",
-            "**/.goose/**",
-            "**/.junie/**",
-            "**/.qwen/**",
-            "**/.kiro/**",
-            "**/.trae/**",
-            "**/.augment/**",
-            "**/.mcp.json",
-            "~/.claude.json",
-            "~/.config/claude/**",
-            "~/.config/opencode/**",
-            "~/.config/goose/**",
-            "~/.config/github-copilot/**",
-            "~/.config/amp/**",
-            "**/opencode.json",
-            "**/.cursorrules",
-        ],
+        at: "
+            **/.claude **/.claude/** **/.codex **/.codex/** **/.gemini **/.gemini/** **/.cursor **/.cursor/** **/.aider*
+            **/.continue/** **/.copilot/** **/.windsurf/** **/.opencode/** **/.cline/** **/.roo/** **/.amazonq/**
+            **/.goose/** **/.junie/** **/.qwen/** **/.kiro/** **/.trae/** **/.augment/** **/.mcp.json ~/.claude.json
+            ~/.config/claude/** ~/.config/opencode/** ~/.config/goose/** ~/.config/github-copilot/** ~/.config/amp/**
+            **/opencode.json **/.cursorrules
+        ",
         write: Some(AGENT),
         read: None,
     },
     Row {
-        at: &[
-            "**/.git/hooks",
-            "**/.git/hooks/**",
-            "**/.git/config",
-            "**/.git/config.worktree",
-            "**/.git/info/attributes",
-            "**/.husky/**",
-            "**/.githooks/**",
-            "**/.envrc",
-            "**/.vscode/tasks.json",
-            "**/.vscode/settings.json",
-            "**/.bashrc",
-            "**/.bash_profile",
-            "**/.bash_login",
-            "**/.bash_logout",
-            "**/.bash_aliases",
-            "**/.profile",
-            "**/.zshrc",
-            "**/.zshenv",
-            "**/.zprofile",
-            "**/.zlogin",
-            "**/.zlogout",
-            "**/.kshrc",
-            "**/.cshrc",
-            "**/.tcshrc",
-            "**/.inputrc",
-            "~/.config/fish/**",
-            "~/.config/bash/**",
-            "~/.config/zsh/**",
-            "~/.login",
-            "~/.xinitrc",
-            "~/.xprofile",
-            "~/.xsession*",
-            "~/.xsessionrc",
-            "~/.pam_environment",
-            "~/.config/autostart/**",
-            "~/.config/systemd/**",
-            "~/.local/share/systemd/**",
-            "~/.config/environment.d/**",
-            "~/.gitconfig",
-            "~/.config/git/**",
-            "~/.vimrc",
-            "~/.vim/**",
-            "~/.config/nvim/**",
-            "~/.emacs*",
-            "~/.emacs.d/**",
-            "~/.tmux.conf",
-            "~/.config/tmux/**",
-            "~/.screenrc",
-            "~/.cargo/config*",
-            "~/.cargo/bin/**",
-            "~/.local/bin/**",
-            "~/bin/**",
-            "~/.local/share/applications/**",
-            "~/Library/LaunchAgents/**",
-            "~/Library/LaunchDaemons/**",
-            "~/.lesskey",
-            "~/.lessfilter",
-            "~/.gdbinit",
-            "~/.config/gdb/**",
-            "~/.lldbinit",
-            "~/.pythonrc*",
-            "~/.pdbrc",
-            "~/.irbrc",
-            "~/.psqlrc",
-            "~/.sqliterc",
-            "~/.Rprofile",
-            "~/.octaverc",
-            "~/.curlrc",
-            "~/.wgetrc",
-            "~/.config/direnv/**",
-            "**/usercustomize.py",
-            "**/sitecustomize.py",
-            "~/.docker/cli-plugins/**",
-            "~/.kube/plugins/**",
-            "~/.oh-my-zsh/**",
-            "~/.config/starship.toml",
-            "~/.mailcap",
-            "~/.forward",
-            "~/.procmailrc",
-        ],
+        at: "
+            **/.git/hooks **/.git/hooks/** **/.git/config **/.git/config.worktree **/.git/info/attributes **/.husky/**
+            **/.githooks/** **/.envrc **/.vscode/tasks.json **/.vscode/settings.json **/.bashrc **/.bash_profile
+            **/.bash_login **/.bash_logout **/.bash_aliases **/.profile **/.zshrc **/.zshenv **/.zprofile **/.zlogin
+            **/.zlogout **/.kshrc **/.cshrc **/.tcshrc **/.inputrc ~/.config/fish/** ~/.config/bash/** ~/.config/zsh/**
+            ~/.login ~/.xinitrc ~/.xprofile ~/.xsession* ~/.xsessionrc ~/.pam_environment ~/.config/autostart/**
+            ~/.config/systemd/** ~/.local/share/systemd/** ~/.config/environment.d/** ~/.gitconfig ~/.config/git/**
+            ~/.vimrc ~/.vim/** ~/.config/nvim/** ~/.emacs* ~/.emacs.d/** ~/.tmux.conf ~/.config/tmux/** ~/.screenrc
+            ~/.cargo/config* ~/.cargo/bin/** ~/.local/bin/** ~/bin/** ~/.local/share/applications/**
+            ~/Library/LaunchAgents/** ~/Library/LaunchDaemons/** ~/.lesskey ~/.lessfilter ~/.gdbinit ~/.config/gdb/**
+            ~/.lldbinit ~/.pythonrc* ~/.pdbrc ~/.irbrc ~/.psqlrc ~/.sqliterc ~/.Rprofile ~/.octaverc ~/.curlrc ~/.wgetrc
+            ~/.config/direnv/** **/usercustomize.py **/sitecustomize.py ~/.docker/cli-plugins/** ~/.kube/plugins/**
+            ~/.oh-my-zsh/** ~/.config/starship.toml ~/.mailcap ~/.forward ~/.procmailrc
+        ",
         write: Some(STARTUP),
         read: None,
     },
@@ -685,7 +411,7 @@ fn split(text: &str) -> Vec<String> {
 
 impl Row {
     fn holds(&self, path: &Path) -> bool {
-        self.at.iter().any(|pattern| place_holds(pattern, path))
+        self.at.split_ascii_whitespace().any(|pattern| place_holds(pattern, path))
     }
 }
 
@@ -776,6 +502,9 @@ pub fn host_of(text: &str) -> &str {
 
 /// Judge every operand of the effects in `reading` by its place; only ever raises.
 pub fn settle(reading: &mut Reading, ground: &Ground, span: Span) {
+    // A login here is a way around the fence; a page of a server here is not.
+    let login = reading.effects.iter().any(|effect| matches!(effect, Effect::UsesCredential(name) if name == "ssh"));
+    let mut here = false;
     let mut found = Vec::new();
     for effect in &reading.effects {
         let (operand, touch) = match effect {
@@ -783,7 +512,7 @@ pub fn settle(reading: &mut Reading, ground: &Ground, span: Span) {
             Effect::WritePath(operand) => (operand, Touch::Write),
             Effect::DeletePath(operand) => (operand, Touch::Delete { recursive: false }),
             Effect::NetOut(Operand::Known(host)) if is_loopback(host_of(host)) => {
-                reading.attributes.insert(Attribute::Itself);
+                here = true;
                 continue;
             }
             Effect::NetOut(_) | Effect::Exec(_) | Effect::NetListen(_) | Effect::UnixSocket(_) => continue,
@@ -793,6 +522,12 @@ pub fn settle(reading: &mut Reading, ground: &Ground, span: Span) {
         };
         if let Some(meaning) = judge(touch, operand, ground) {
             found.push((operand.clone(), meaning));
+        }
+    }
+    if here {
+        reading.attributes.insert(Attribute::Itself);
+        if login {
+            reading.raise(Code::Loopback, Class::Destructive, span, "logs in to this machine, outside the fence");
         }
     }
     for (operand, meaning) in found {
@@ -817,5 +552,120 @@ pub fn apply(reading: &mut Reading, operand: &Operand, meaning: Meaning, span: S
     let text = format!("{shown} is {}", meaning.what);
     if !reading.reasons.iter().any(|r| r.text == text) {
         reading.because(Reason { code: meaning.code, class: meaning.class, text, hint: None, span });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(touch: Touch, text: &str) -> Option<Class> {
+        judge(touch, &Operand::Known(text.to_owned()), &Ground::text_only()).map(|meaning| meaning.class)
+    }
+
+    #[test]
+    fn writing_is_judged_by_where() {
+        for text in
+            ["a", "src/x.rs", "/tmp/x", "~/notes.txt", "/home/u/p/x", "/app/x", "/dev/null", "/dev/shm/x", "../x"]
+        {
+            assert_eq!(class(Touch::Write, text), None, "{text}");
+        }
+        for text in
+            ["/etc/hosts", "/etc/../etc/passwd", "//usr/bin/ls", "/dev/sda", "/boot/x", "/tmp/../etc/x", "/bin/ls"]
+        {
+            assert_eq!(class(Touch::Write, text), Some(Class::Destructive), "{text}");
+        }
+        for text in [
+            ".git/hooks/pre-commit",
+            "a/.git/hooks/x",
+            "~/.bashrc",
+            "/root/.zshrc",
+            "/home/u/.profile",
+            ".claude/settings.json",
+            "~/.codex/config.toml",
+            "~/.ssh/authorized_keys",
+            "~/.config/systemd/user/x.service",
+            ".git/config",
+            ".envrc",
+        ] {
+            assert_eq!(class(Touch::Write, text), Some(Class::Install), "{text}");
+        }
+        assert_eq!(class(Touch::Write, "~/.local/state/tollgate/x"), Some(Class::Destructive));
+    }
+
+    #[test]
+    fn deleting_is_judged_by_how_much() {
+        let all = Touch::Delete { recursive: true };
+        for text in [
+            "/",
+            "/*",
+            "~",
+            "~/",
+            "~/Documents",
+            ".",
+            "..",
+            "./",
+            "../x",
+            "/home",
+            "/home/u",
+            "/usr",
+            "/var",
+            ".git",
+            "/proc",
+        ] {
+            assert_eq!(class(all, text), Some(Class::Destructive), "{text}");
+        }
+        for text in ["build", "./build/", "a/b", "/tmp/x", "/var/tmp/x", "/app/build", "~/p/build", "/home/u/p/target"]
+        {
+            assert_eq!(class(all, text), None, "{text}");
+        }
+        let glob = |text: &str| judge(all, &Operand::Glob(text.to_owned()), &Ground::text_only()).is_some();
+        assert!(glob("*") && glob("./*") && glob("/home/*") && glob("/*/x") && !glob("build/*"));
+        let unknown =
+            |prefix: &str| judge(all, &Operand::Unknown { prefix: prefix.to_owned() }, &Ground::text_only()).is_some();
+        assert!(unknown("") && unknown("/") && unknown("build/"));
+    }
+
+    #[test]
+    fn credentials_are_seen_under_any_spelling_of_their_home() {
+        for text in [
+            "~/.ssh/id_rsa",
+            "/root/.ssh/id_ed25519",
+            "/home/u/.aws/credentials",
+            ".env",
+            "app/.env.local",
+            "/etc/shadow",
+        ] {
+            let meaning = judge(Touch::Read, &Operand::Known(text.to_owned()), &Ground::text_only()).expect(text);
+            assert!(meaning.attributes.contains(&Attribute::SecretRead), "{text}");
+            assert_eq!(meaning.class, Class::Read);
+        }
+        for text in ["~/.ssh/id_rsa.pub", ".env.example", "src/env.rs", "README.md", "/etc/hosts"] {
+            assert_eq!(class(Touch::Read, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ground_moves_relative_paths() {
+        let ground =
+            Ground { cwd: Cwd::Known("/etc".into()), workspace: Some("/w/p".into()), home: Some("/h/u".into()) };
+        let at =
+            |text: &str| judge(Touch::Write, &Operand::Known(text.to_owned()), &ground).map(|meaning| meaning.class);
+        assert_eq!(at("passwd"), Some(Class::Destructive));
+        assert_eq!(at("../w/p/x"), None);
+        assert_eq!(at("/h/u/.bashrc"), Some(Class::Install));
+    }
+
+    #[test]
+    fn this_machine_has_many_names() {
+        for host in
+            ["localhost", "127.0.0.1", "u@127.1:22", "[::1]:80", "::1", "LOCALHOST.", "0.0.0.0:80", "a.localhost"]
+        {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["example.com", "10.0.0.1", "localhost.evil.com", "127.0.0.1.evil.com"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+        assert_eq!(host_of("http://u:p@localhost:80/x?y"), "localhost");
     }
 }
