@@ -125,14 +125,19 @@ const ROWS: &[Row] = &[
         write: Some(GATE),
         read: None,
     },
-    Row { at: "
-            **/.tollgate.toml /dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/fd/* /dev/shm/** /dev/zero
-            /dev/full /proc/self/fd/*
+    Row { at: "**/.tollgate.toml", write: Some(POLICY), read: None },
+    // Nothing, streams, and scratch space that looks like a device.
+    Row {
+        at: "
+            /dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/fd/* /dev/shm/** /dev/zero /dev/full
+            /proc/self/fd/*
         ",
         write: None,
         read: None,
     },
-    Row { at: "/dev/** /proc/*/environ /proc/*/mem /proc/kcore /dev/mem /dev/kmem",
+    Row { at: "/dev/**", write: Some(DEVICE), read: None },
+    Row {
+        at: "/proc/*/environ /proc/*/mem /proc/kcore /dev/mem /dev/kmem",
         write: Some(SYSTEM),
         read: Some(SECRET),
     },
@@ -208,7 +213,9 @@ const ROWS: &[Row] = &[
         write: None,
         read: None,
     },
-    Row { at: "**/.env **/.env.* **/*.env ~/.npmrc **/.npmrc ~/.yarnrc* ~/.config/pip/** ~/.pip/**",
+    Row { at: "**/.env **/.env.* **/*.env", write: None, read: Some(SECRET) },
+    Row {
+        at: "~/.npmrc **/.npmrc ~/.yarnrc* ~/.config/pip/** ~/.pip/**",
         write: Some(STARTUP),
         read: Some(SECRET),
     },
