@@ -1,6 +1,9 @@
 //! The only integration binary: one module per promise, named after it.
 
+mod gate_flow;
+mod gate_limits;
 mod gate_protocol;
+mod gate_start;
 mod golden;
 mod isolate;
 mod policy_table;

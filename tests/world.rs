@@ -162,9 +162,23 @@ impl World {
         self.decide(card, p::Choice::Deny).expect("denied")
     }
 
+    /// This test binary under a path beside `tollgate`, where a client looks for the gate to start.
+    fn beside_the_gate(&self) -> PathBuf {
+        let bin = self.temp.path().join("bin");
+        if std::fs::create_dir(&bin).is_ok() {
+            let this = std::env::current_exe().expect("this binary");
+            for (from, name) in [(PathBuf::from(env!("CARGO_BIN_EXE_tollgate")), "tollgate"), (this, "agent")] {
+                if std::fs::hard_link(&from, bin.join(name)).is_err() {
+                    std::fs::copy(&from, bin.join(name)).expect("copied");
+                }
+            }
+        }
+        bin.join("agent")
+    }
+
     /// An agent that speaks the protocol itself.
     pub fn agent(&self) -> Agent {
-        let mut command = self.command(std::env::current_exe().expect("this binary").to_str().expect("UTF-8"));
+        let mut command = self.command(self.beside_the_gate().to_str().expect("UTF-8"));
         let mut child = command
             .args(["world::an_agent_speaks_the_protocol", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, "agent")
@@ -186,9 +200,7 @@ impl Drop for World {
         // A gate that a shell started by itself says who it is in its lock.
         if let Ok(pid) = std::fs::read_to_string(self.dir().join("state/gate.lock"))
             && let Ok(pid) = pid.trim().parse::<i32>()
-            && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == *env!("CARGO_BIN_EXE_tollgate"))
-            && std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environ| String::from_utf8_lossy(&environ).contains(&*self.dir().to_string_lossy()))
+            && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with("tollgate"))
         {
             // It may just have ended by itself.
             _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
@@ -222,6 +234,11 @@ impl Agent {
     /// `request.submit` of this command.
     pub fn submit(&mut self, command: &str) -> Said {
         self.call("request.submit", submission(command))
+    }
+
+    /// From now on the agent is confined, as inside a fence: no new privileges, for good.
+    pub fn confine(&mut self) {
+        self.order(json!({ "method": "confine", "params": null })).expect("confined");
     }
 
     /// Closes the agent's connection; the next call opens another one.
@@ -294,7 +311,8 @@ fn an_agent_speaks_the_protocol() {
     if std::env::var_os(ROLE).is_none() {
         return;
     }
-    let dirs = Dirs::find().expect("directories");
+    // Not from the environment: a confined process must not be moved by it.
+    let dirs = Dirs::under(std::env::var_os("TOLLGATE_DIR").expect("a world"));
     let mut client: Option<Client> = None;
     for line in std::io::stdin().lines() {
         let order: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
@@ -308,10 +326,22 @@ fn an_agent_speaks_the_protocol() {
 }
 
 fn obey(dirs: &Dirs, client: &mut Option<Client>, order: &Value) -> Result<Value, Trouble> {
+    if order["method"] == "confine" {
+        // It holds for this thread and what it becomes; the process the gate sees is its first thread.
+        nix::sys::prctl::set_no_new_privs().expect("confined");
+        println!("{MARK}{}", json!({ "result": null }));
+        let again: Vec<_> = std::env::args_os().collect();
+        let failed = std::os::unix::process::CommandExt::exec(Command::new(&again[0]).args(&again[1..]));
+        panic!("{failed}");
+    }
     let Some(method) = Method::from_name(order["method"].as_str().unwrap_or_default()) else {
         *client = None;
         return Ok(Value::Null);
     };
+    if method.socket() == Some(p::Socket::Approve) {
+        let gate = Client::approver(dirs)?.expect("a gate runs");
+        return { gate }.call(method, &order["params"]);
+    }
     let here = std::fs::File::open(".").expect("the directory opens");
     let connection = match client {
         Some(connection) => connection,

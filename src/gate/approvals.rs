@@ -159,7 +159,7 @@ impl Desk {
             ));
         }
         Ok(NewRule {
-            kind: RuleKind::Exact { command: exact_tag(&self.gate.store.key(), &story.subject) },
+            kind: RuleKind::Exact { command: exact_tag(&self.gate.store.key().clone(), &story.subject) },
             shown: story.request.command.as_str().to_owned(),
             ceiling: story.request.action.class,
             cwd_prefix: story.subject.cwd.path.as_os().to_string_lossy().into_owned(),

@@ -307,12 +307,26 @@ impl Client {
             match sendmsg::<()>(self.stream.as_raw_fd(), &part, control, MsgFlags::MSG_NOSIGNAL, None) {
                 Ok(n) => sent += n,
                 Err(nix::errno::Errno::EINTR) => {}
-                Err(errno) => {
-                    return Err(Trouble::new(Code::GateUnreachable, format!("the gate went away: {errno}")));
-                }
+                Err(errno) => return Err(self.last_word(errno)),
             }
         }
         Ok(())
+    }
+}
+
+/// Longest wait for the reason of a connection that the gate closed.
+const LAST_WORD_WITHIN: Duration = Duration::from_secs(1);
+
+impl Client {
+    /// Why the gate closed the connection: what it still said, else the system's error.
+    fn last_word(&mut self, errno: nix::errno::Errno) -> Trouble {
+        let deadline = Instant::now() + LAST_WORD_WITHIN;
+        while let Ok(Some(line)) = self.read_line(deadline) {
+            if let Ok(Some(Incoming { error: Some(error), .. })) = self.accept(&line) {
+                return Trouble::of_rpc(error);
+            }
+        }
+        Trouble::new(Code::GateUnreachable, format!("the gate went away: {errno}"))
     }
 }
 

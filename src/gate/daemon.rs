@@ -26,6 +26,8 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 const LOG: &str = "gate.log";
 /// A larger log is moved aside at start.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// How often the gate looks whether its sockets are still there.
+const PRESENT_EVERY: Duration = Duration::from_secs(5);
 /// Threads that assess commands and hash files.
 const BLOCKING_THREADS_MAX: usize = 8;
 /// What a gate says on its standard output once it listens.
@@ -99,6 +101,13 @@ async fn serve(dirs: Dirs, run: OwnedFd, handed: Vec<(String, OwnedFd)>) -> Resu
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = reload.recv() => drop(gate.policy()),
+            () = tokio::time::sleep(PRESENT_EVERY) => {
+                // Nobody can reach a gate whose directory is gone (a session that ended, a test).
+                if std::fs::symlink_metadata(gate.run.join(REQUEST_SOCKET)).is_err() {
+                    tracing::warn!("the runtime directory is gone");
+                    break;
+                }
+            }
         }
     }
     tracing::info!(running = gate.running(), "draining");
@@ -192,6 +201,7 @@ fn start_log(state: &Path) -> Result<(), Trouble> {
 fn detached() -> Result<(), Trouble> {
     let failed =
         |what: &'static str| move |e: std::io::Error| Trouble::new(Code::GateUnreachable, format!("{what}: {e}"));
+    super::start::unconfined()?;
     let dirs = Dirs::find()?;
     let leads_group = rustix::process::getpgrp() == rustix::process::getpid();
     let arguments: &[&str] = if leads_group { &["daemon", "--detach"] } else { &["daemon"] };
@@ -199,7 +209,8 @@ fn detached() -> Result<(), Trouble> {
         nix::unistd::setsid().map_err(|e| failed("cannot start a session")(e.into()))?;
     }
     sys::close_at_exec().map_err(failed("cannot close descriptors"))?;
-    let mut child = Command::new("/proc/self/exe")
+    let program = std::env::current_exe().map_err(failed("cannot find the binary"))?;
+    let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")

@@ -353,3 +353,86 @@ fn is_trusted(path: &Path) -> bool {
     path.ancestors()
         .all(|part| std::fs::symlink_metadata(part).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assess::{Class, Code, Question, Unknown, unanalysed};
+    use crate::authorize::BootId;
+    use crate::gate::peers::Peer;
+    use crate::gate::protocol::Submit;
+
+    /// Asked by this process, in this directory.
+    fn asked(cwd: &Path) -> Asked {
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let peer = Peer::of(&ours).expect("we live");
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("readable");
+        let submit: Submit = serde_json::from_value(serde_json::json!({
+            "command": "x", "argv0": "bash", "dialect": "bash", "stdin": "null", "files": ["cwd"],
+            "env": ["PATH=/nowhere:/usr/bin:/bin"],
+        }))
+        .expect("a submit");
+        let files = vec![std::fs::File::open(cwd).expect("opens").into()];
+        Asked::of(&peer, &BootId::parse(boot_id.trim()).expect("an id"), None, Vec::new(), submit, files)
+            .expect("asked")
+    }
+
+    /// One segment with these words and effects.
+    fn assessment(words: &[&str], effects: Vec<Effect>) -> Assessment {
+        let mut whole = unanalysed(&Question::text_only("x"), "a test");
+        let segment = &mut whole.segments[0];
+        segment.argv = words.iter().map(|word| Operand::Known((*word).to_owned())).collect();
+        segment.effects = effects;
+        assert_eq!((segment.class, segment.reasons[0].code), (Class::Write, Code::Unanalysed));
+        whole.unknowns = vec![Unknown { span: segment.span, what: "the value of $X".to_owned() }];
+        whole
+    }
+
+    #[test]
+    fn what_runs_is_read_as_code_or_is_written_is_bound_and_the_rest_is_said() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        let asked = asked(temp.path());
+        std::fs::write(temp.path().join("script.sh"), "echo one").expect("written");
+        let glob = Effect::DeletePath(Operand::Glob("*.o".to_owned()));
+        let out = Effect::WritePath(Operand::Known("out.txt".to_owned()));
+        let assessment = assessment(&["bash", "-e", "script.sh", "other"], vec![out, glob]);
+        let look = || collect(&asked, &assessment, Depth::Content, "card".to_owned()).facts;
+
+        let first = look();
+        assert_eq!(first.executables.len(), 1);
+        assert!(first.executables[0].file.path.as_bytes().ends_with(b"bash"));
+        assert_eq!(first.closure.len(), 1);
+        assert_eq!(first.closure[0].file.sha256, Some(Digest::of(b"echo one")));
+        assert_eq!(first.targets.len(), 1);
+        assert!(first.targets[0].base.is_none());
+        assert_eq!(first.unbound.len(), 2, "{:?}", first.unbound);
+        assert_eq!(look(), first, "looking changes nothing");
+
+        std::fs::write(temp.path().join("script.sh"), "echo two").expect("written");
+        std::fs::write(temp.path().join("out.txt"), "there").expect("written");
+        let second = look();
+        assert_ne!(second.closure, first.closure);
+        assert_eq!(second.targets[0].base.as_ref().and_then(|base| base.sha256), Some(Digest::of(b"there")));
+        let shallow = collect(&asked, &assessment, Depth::Identity, "card".to_owned()).facts;
+        assert!(shallow.closure.is_empty() && shallow.targets.is_empty() && shallow.executables.len() == 1);
+    }
+
+    #[test]
+    fn a_program_of_the_workspace_is_hashed_and_not_trusted() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        let asked = asked(temp.path());
+        std::fs::write(temp.path().join("tool"), "#!/bin/sh").expect("written");
+        let facts = collect(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content, String::new()).facts;
+        assert_eq!(facts.executables[0].file.sha256, Some(Digest::of(b"#!/bin/sh")));
+        assert!(!facts.executables[0].trusted);
+    }
+
+    #[test]
+    fn a_fifo_is_not_read() {
+        let temp = tempfile::tempdir().expect("a directory for the test");
+        let asked = asked(temp.path());
+        nix::unistd::mkfifo(&temp.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
+        let facts = collect(&asked, &assessment(&["bash", "pipe"], Vec::new()), Depth::Content, String::new()).facts;
+        assert!(facts.closure.is_empty());
+    }
+}

@@ -5,7 +5,7 @@ use super::approvals::Desk;
 use super::peers::Peer;
 use super::protocol::{self as p, Method, Socket};
 use super::requests::Shell;
-use super::state::{CLIENTS_MAX, Gate};
+use super::state::{CLIENTS_MAX, Gate, said};
 use super::trouble::Trouble;
 use super::wire::{Incoming, Lines, Out, rpc_error};
 use crate::facts::codes::Code;
@@ -87,7 +87,7 @@ fn admit(gate: &Rc<Gate>, stream: &UnixStream, socket: Socket) -> Result<Side, T
 
 /// Says why, and gives the peer a moment to stop sending and read it.
 async fn refuse(stream: &UnixStream, out: &Out, trouble: &Trouble) {
-    tracing::info!(code = trouble.code.name(), why = trouble.message, "connection refused");
+    tracing::info!(code = trouble.code.name(), why = %said(&trouble.message), "connection refused");
     out.answer(Value::Null, Err(trouble.clone().into())).await;
     let mut chunk = vec![0u8; 64 * 1024];
     let mut left = DRAINED_BYTES_MAX;
@@ -159,7 +159,7 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
         match (id, result) {
             (Some(id), result) => out.answer(id, result).await,
             (None, Ok(_)) => {}
-            (None, Err(error)) => tracing::info!(method = call.method, why = error.message, "a notification failed"),
+            (None, Err(error)) => tracing::info!(why = %said(&error.message), "a notification failed"),
         }
     }
 }

@@ -24,13 +24,7 @@ pub fn connect_or_start(dirs: &Dirs, socket: Socket) -> Result<Client, Trouble> 
     if let Some(client) = Client::connect(dirs, socket)? {
         return Ok(client);
     }
-    if super::peers::confined_here() {
-        return Err(Trouble::with_next(
-            Code::GateUnreachable,
-            "no gate runs, and this process is confined, so that a gate started from here would be too",
-            "Start it outside the sandbox: run `tollgate daemon`",
-        ));
-    }
+    unconfined()?;
     let run = dirs::make_private(&dirs.run()?)?;
     let deadline = Instant::now() + START_WITHIN;
     let mut pause = Duration::from_millis(2);
@@ -53,6 +47,19 @@ pub fn connect_or_start(dirs: &Dirs, socket: Socket) -> Result<Client, Trouble> 
             return Err(Trouble::new(Code::GateUnreachable, "the gate did not come up in time"));
         }
     }
+}
+
+/// # Errors
+/// This process is confined, and a gate started from here would be too.
+pub fn unconfined() -> Result<(), Trouble> {
+    if !super::peers::confined_here() {
+        return Ok(());
+    }
+    Err(Trouble::with_next(
+        Code::GateUnreachable,
+        "no gate runs, and this process is confined, so that a gate started from here would be too",
+        "Start it outside the sandbox: run `tollgate daemon`",
+    ))
 }
 
 /// Runs `tollgate daemon --detach`, which returns once its gate listens.

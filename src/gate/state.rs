@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 /// Connections at once; more are refused until one ends.
 pub const CLIENTS_MAX: usize = 1024;
 /// How often the gate looks for requests whose time is over.
-const EXPIRE_EVERY: Duration = Duration::from_millis(250);
+const EXPIRE_EVERY: Duration = Duration::from_millis(500);
 /// How often it looks whether the runner of a lost execution still lives.
 const LOST_EVERY: Duration = Duration::from_millis(100);
 /// Users whose home directories are remembered.
@@ -134,7 +134,7 @@ impl Gate {
             assessor: Arc::clone(&self.assessor),
             policy: self.policy(),
             rules: Arc::clone(&self.rules.borrow()),
-            key: self.store.key(),
+            key: self.store.key().clone(),
             machine: self.machine,
             wall_ms: self.store.now().wall_ms,
         }
