@@ -233,6 +233,23 @@ fn a_run_whose_process_dies_has_an_unknown_result() {
 }
 
 #[test]
+fn a_file_it_runs_that_changed_since_makes_the_approval_stale() {
+    let world = World::with_gate();
+    let script = world.work().join("script.sh");
+    std::fs::write(&script, "echo one\n").expect("written");
+    let command = "bash script.sh; ./unknown-program";
+    let mut agent = world.agent();
+    let id = parked(agent.submit(command));
+    let card = world.until_pending(1).remove(0);
+    assert!(card.evidence.iter().any(|file| file.path.ends_with("script.sh")), "{:?}", card.evidence);
+    world.approve(&card);
+    let lease = lease(wait(&mut agent, &id, 20_000));
+    std::fs::write(&script, "echo two\n").expect("written");
+    assert_eq!(claim(&mut agent, &lease).expect_err("stale").0, "APPROVAL_EVIDENCE_CHANGED");
+    assert!(world.card(&id).execution.is_none());
+}
+
+#[test]
 fn what_the_tier_blocks_is_refused_at_once() {
     let world = World::with_policy("version = 1\n[autonomy]\nlevel = \"readonly\"\n");
     let mut agent = world.agent();
