@@ -7,6 +7,7 @@ mod gate_start;
 mod golden;
 mod isolate;
 mod policy_table;
+mod redact_properties;
 mod store_durability;
 mod store_faults;
 mod store_leases;

@@ -6,4 +6,4 @@ pub mod redact;
 pub mod visible;
 
 pub use redact::{Context, Redacted, Redactor};
-pub use visible::{visible, visible_block, visible_bytes};
+pub use visible::{still_visible, visible, visible_block, visible_bytes};

@@ -47,6 +47,15 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     out
 }
 
+/// Text that was made visible already, by the gate: nothing in it can act, and its escapes stay as they are.
+pub fn still_visible(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        // Writing to a String cannot fail.
+        _ = if c != '\n' && is_hidden(c) { write!(out, "<U+{:04X}>", u32::from(c)) } else { write!(out, "{c}") };
+        out
+    })
+}
+
 /// At most `max` bytes of `text`, made safe; says whether something was cut.
 pub fn show(text: &str, block: bool, max: usize) -> Shown {
     let mut out = String::with_capacity(text.len().min(max) + 16);
@@ -172,6 +181,8 @@ mod tests {
         fn no_control_or_hidden_character_survives(text in any::<String>()) {
             prop_assert!(!visible(&text).chars().any(is_hidden));
             prop_assert!(!visible_block(&text).chars().any(|c| c != '\n' && is_hidden(c)));
+            prop_assert_eq!(still_visible(&visible(&text)), visible(&text));
+            prop_assert!(!still_visible(&text).chars().any(|c| c != '\n' && is_hidden(c)));
         }
 
         #[test]

@@ -3,9 +3,25 @@
 //! Layers collect byte spans on the original text, the spans are merged, the text is rewritten once. What runs is
 //! never touched: this is only for what is stored, logged, broadcast or shown.
 
+mod blocks;
+mod flags;
+mod known;
+mod names;
+mod pairs;
+mod personal;
+mod stream;
 mod tokens;
+mod words;
 
+pub use names::is_secret_name;
+pub use stream::Stream;
+
+use known::Known;
+use memchr::memmem;
+use pairs::Memory;
+use personal::Homes;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Text that went through a [`Redactor`]. Only this room makes one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -69,22 +85,18 @@ pub struct Kind(pub &'static str);
 pub struct Spans(Vec<(usize, usize, Kind)>);
 
 impl Spans {
-    pub fn push(&mut self, start: usize, end: usize, kind: Kind) {
+    fn push(&mut self, start: usize, end: usize, kind: Kind) {
         if start < end {
             self.0.push((start, end, kind));
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one span holds `start..end`.
-    pub fn covers(&self, start: usize, end: usize) -> bool {
-        self.0.iter().any(|&(from, to, _)| from <= start && end <= to)
-    }
-
-    /// Sorted and without overlap; of two that overlap, the kind found first stays.
+    /// Sorted and without overlap; of two that overlap, the kind that begins first stays.
     fn merged(mut self) -> Vec<(usize, usize, Kind)> {
         self.0.sort_by_key(|&(start, _, _)| start);
         let mut out: Vec<(usize, usize, Kind)> = Vec::with_capacity(self.0.len());
@@ -98,45 +110,198 @@ impl Spans {
     }
 }
 
-/// Removes secrets, for one requester's context.
+/// A command as an approver sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    pub text: Redacted,
+    /// What is hidden, as byte spans of the original command, and the kind. Approving a class above write with hidden
+    /// spans needs to reveal them first.
+    pub hidden: Vec<(usize, usize, &'static str)>,
+}
+
+/// Removes secrets, for one requester's context. Cheap to clone, never changes.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    context: Context,
+    known: Known,
+    homes: Homes,
 }
 
 impl Redactor {
     pub fn new(context: Context) -> Redactor {
-        Redactor { context }
+        let home = context.home.or_else(|| Some(format!("/home/{}", context.user?)));
+        Redactor { known: Known::of_environment(&context.env), homes: Homes::new(home.as_deref()) }
     }
 
-    /// A command's text.
+    /// A command's text, as it is stored, logged and broadcast.
     pub fn command(&self, text: &str) -> Redacted {
-        self.output(text.as_bytes())
+        rewritten(text.as_bytes(), &self.command_spans(text.as_bytes()).hide)
+    }
+
+    /// A command's text as an approver sees it: what flows into something that runs it is never hidden. `code` names
+    /// spans that the assessment found to run; what this room finds itself is added.
+    pub fn card(&self, text: &str, code: &[(usize, usize)]) -> Card {
+        let CommandSpans { hide: spans, code: mut shown } = self.command_spans(text.as_bytes());
+        shown.extend_from_slice(code);
+        let runs = |start: usize, end: usize| shown.iter().any(|&(from, to)| from < end && start < to);
+        let spans: Vec<_> = spans.into_iter().filter(|&(start, end, _)| !runs(start, end)).collect();
+        let secret = |kind: &str| !matches!(kind, "~" | "home");
+        let hidden = spans
+            .iter()
+            .filter(|(_, _, kind)| secret(kind.0))
+            .map(|&(start, end, kind)| (start, end, kind.0))
+            .collect();
+        Card { text: rewritten(text.as_bytes(), &spans), hidden }
+    }
+
+    /// The same redactor, which also knows the secrets that this command gives away: for its output.
+    pub fn knowing(&self, command: &str) -> Redactor {
+        let spans = self.command_spans(command.as_bytes()).hide;
+        Redactor { known: self.known.with(values(command.as_bytes(), &spans)), homes: self.homes.clone() }
     }
 
     /// What a program printed, a message, a path: anything that is not a command. Bytes that are no UTF-8 become U+FFFD.
     pub fn output(&self, bytes: &[u8]) -> Redacted {
-        let mut spans = Spans::default();
-        tokens::find(bytes, &mut spans);
-        _ = &self.context;
+        let mut stream = Stream::new(self);
         let mut out = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        for (start, end, kind) in spans.merged() {
-            out.extend_from_slice(&bytes[at..start]);
-            out.extend_from_slice(b"[REDACTED:");
-            out.extend_from_slice(kind.0.as_bytes());
-            out.push(b']');
-            at = end;
-        }
-        out.extend_from_slice(&bytes[at..]);
+        stream.push(bytes, &mut out);
+        stream.finish(&mut out);
         Redacted(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// Spans of a command's secrets, and the spans that run.
+    fn command_spans(&self, text: &[u8]) -> CommandSpans {
+        let masked = without_markers(text);
+        let text = masked.as_ref();
+        let mut found = flags::Found::default();
+        flags::find(text, &mut found);
+        let mut spans = found.secrets;
+        for (start, end) in blocks::in_command(text) {
+            spans.push(start, end, Kind("private-key"));
+        }
+        let mut memory = Memory::default();
+        let mut at = 0;
+        for line in text.split_inclusive(|&b| b == b'\n') {
+            let mut of_line = Spans::default();
+            self.line(line.strip_suffix(b"\n").unwrap_or(line), &mut memory, &mut of_line);
+            let place = |start: usize, kind: Kind| {
+                kind.0 == "email" && found.places.iter().any(|&(from, to)| from <= start && start < to)
+            };
+            for (start, end, kind) in of_line.0 {
+                if !place(at + start, kind) {
+                    spans.push(at + start, at + end, kind);
+                }
+            }
+            at += line.len();
+        }
+        // A secret that stands beside its name may stand elsewhere without one.
+        let again = Known::default().with(values(text, &spans.clone().merged()));
+        again.find(text, &mut spans);
+        CommandSpans { hide: spans.merged(), code: found.code }
+    }
+
+    /// All layers that look at one line (without its line end).
+    fn line(&self, line: &[u8], memory: &mut Memory, out: &mut Spans) {
+        let masked = without_markers(line);
+        let Some((shadow, map)) = without_escapes(&masked) else {
+            return self.layers(&masked, memory, out);
+        };
+        let mut of_shadow = Spans::default();
+        self.layers(&shadow, memory, &mut of_shadow);
+        for (start, end, kind) in of_shadow.0 {
+            if let (Some(&first), Some(&last)) = (map.get(start), map.get(end - 1)) {
+                out.push(first as usize, last as usize + 1, kind);
+            }
+        }
+    }
+
+    fn layers(&self, line: &[u8], memory: &mut Memory, out: &mut Spans) {
+        self.known.find(line, out);
+        tokens::find(line, out);
+        pairs::find(line, memory, out);
+        personal::find(line, out);
+        self.homes.find(line, out);
     }
 }
 
-/// Whether a variable or field of this name holds a secret: the name ends in a secret word.
-pub fn is_secret_name(name: &[u8]) -> bool {
-    let lower = name.to_ascii_lowercase();
-    ["password", "passwd", "passphrase", "secret", "token", "api_key", "apikey", "access_key", "private_key"]
-        .iter()
-        .any(|word| lower.ends_with(word.as_bytes()))
+/// A command's secrets, sorted and without overlap, and what of it runs.
+struct CommandSpans {
+    hide: Vec<(usize, usize, Kind)>,
+    code: Vec<(usize, usize)>,
+}
+
+/// What the spans hide, where it is worth to be searched for elsewhere.
+fn values<'a>(text: &'a [u8], spans: &'a [(usize, usize, Kind)]) -> impl Iterator<Item = Vec<u8>> + 'a {
+    let secret =
+        |kind: &str| !matches!(kind, "~" | "home" | "email" | "phone" | "card" | "iban" | "ssn" | "private-key");
+    spans.iter().filter(move |(_, _, kind)| secret(kind.0)).map(|&(start, end, _)| text[start..end].to_vec())
+}
+
+/// Replaces the spans (sorted, without overlap) in one pass.
+fn rewrite(text: &[u8], spans: &[(usize, usize, Kind)], out: &mut Vec<u8>) {
+    let mut at = 0;
+    for &(start, end, kind) in spans {
+        out.extend_from_slice(&text[at..start]);
+        match kind.0 {
+            "~" => out.push(b'~'),
+            "home" => out.extend_from_slice(b"[home:user]"),
+            kind => {
+                out.extend_from_slice(b"[REDACTED:");
+                out.extend_from_slice(kind.as_bytes());
+                out.push(b']');
+            }
+        }
+        at = end;
+    }
+    out.extend_from_slice(&text[at..]);
+}
+
+fn rewritten(text: &[u8], spans: &[(usize, usize, Kind)]) -> Redacted {
+    let mut out = Vec::with_capacity(text.len() + 64);
+    rewrite(text, spans, &mut out);
+    Redacted(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Markers of an earlier pass, replaced by as many stars: they are never hidden again.
+fn without_markers(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut out = Cow::Borrowed(text);
+    for head in [&b"[REDACTED:"[..], b"[home:user"] {
+        for at in memmem::find_iter(text, head) {
+            let length = text[at + head.len()..]
+                .iter()
+                .take(32)
+                .take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'-')
+                .count();
+            let end = at + head.len() + length;
+            if text.get(end) == Some(&b']') {
+                out.to_mut()[at..=end].fill(b'*');
+            }
+        }
+    }
+    out
+}
+
+/// The text without terminal escapes, and where each byte of it stood; `None` if there are none.
+fn without_escapes(text: &[u8]) -> Option<(Vec<u8>, Vec<u32>)> {
+    memchr::memchr(0x1b, text)?;
+    let (mut shadow, mut map) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte != 0x1b {
+            shadow.push(byte);
+            map.push(at as u32);
+            at += 1;
+            continue;
+        }
+        at += match text.get(at + 1) {
+            Some(b'[') => 2 + text[at + 2..].iter().position(|b| (0x40..=0x7e).contains(b)).map_or(0, |n| n + 1),
+            Some(b']') => {
+                let rest = &text[at + 2..];
+                let close = rest.iter().take(4096).position(|&b| b == 0x07 || b == 0x1b);
+                2 + close.map_or(0, |n| n + 1 + usize::from(rest[n] == 0x1b && rest.get(n + 1) == Some(&b'\\')))
+            }
+            Some(_) => 2,
+            None => 1,
+        };
+    }
+    Some((shadow, map))
 }
