@@ -3,9 +3,26 @@
 //! One file per subcommand. Each returns 0 done, 1 no, 2 usage; errors go to stderr as `tollgate: message. Remedy`.
 //! Nothing here decides: the gate does.
 
+mod annotate;
+mod audit;
+mod cards;
 mod classify;
+mod daemon;
+mod decide;
+mod doctor;
+mod gate;
+mod history;
+mod lockdown;
+mod manual;
+mod moment;
 mod output;
+mod pending;
+mod policy;
 mod redact;
+mod run;
+mod show;
+mod watch;
+mod withdraw;
 
 use clap::Parser;
 use output::{Done, Failure};
@@ -21,16 +38,48 @@ pub struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    /// What waits for a person
+    Pending(pending::Args),
+    /// One request whole
+    Show(show::Args),
+    /// Allow one request, once; without an id, list what waits
+    Approve(decide::ApproveArgs),
+    /// Allow one request and the same command from now on
+    Always(decide::AlwaysArgs),
+    /// Refuse one request
+    Deny(decide::DenyArgs),
+    /// Give a request more time
+    Extend(withdraw::Args),
+    /// Take a request out of the queue, without deciding it
+    Cancel(withdraw::Args),
+    /// Take an approval back before it is used
+    Revoke(withdraw::Args),
+    /// Say what became of a run whose result is unknown
+    Annotate(annotate::Args),
+    /// Deny everything that waits and run nothing until it is lifted
+    Lockdown(lockdown::Args),
+    /// What was decided and run, newest first
+    History(history::Args),
+    /// Requests and decisions as they come
+    Watch(watch::Args),
     /// Class and reasons of one command; nothing runs
     Classify(classify::Args),
+    /// The policy in force, or whether a file is one
+    Policy(policy::Args),
+    /// Check, show or export the audit chain
+    Audit(audit::Args),
     /// Remove secrets from standard input
     Redact(redact::Args),
-    /// The gate, in the foreground; tollsh starts one by itself when none runs
-    Daemon {
-        /// Return once a gate listens in the background
-        #[arg(long)]
-        detach: bool,
-    },
+    /// The same as tollsh, for a single binary
+    Run(run::Args),
+    /// What is enforced here, and what is not
+    Doctor(doctor::Args),
+    /// The gate in the foreground
+    Daemon(daemon::Args),
+    /// Completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// The manual page
+    Man(manual::ManArgs),
 }
 
 pub fn main() -> ExitCode {
@@ -44,9 +93,27 @@ pub fn main() -> ExitCode {
 
 fn dispatch(verb: Verb) -> Done {
     match verb {
+        Verb::Pending(args) => pending::run(args),
+        Verb::Show(args) => show::run(args),
+        Verb::Approve(args) => decide::approve(args),
+        Verb::Always(args) => decide::always(args),
+        Verb::Deny(args) => decide::deny(args),
+        Verb::Extend(args) => withdraw::extend(args),
+        Verb::Cancel(args) => withdraw::cancel(args),
+        Verb::Revoke(args) => withdraw::revoke(args),
+        Verb::Annotate(args) => annotate::run(args),
+        Verb::Lockdown(args) => lockdown::run(args),
+        Verb::History(args) => history::run(args),
+        Verb::Watch(args) => watch::run(args),
         Verb::Classify(args) => classify::run(args),
+        Verb::Policy(args) => policy::run(args),
+        Verb::Audit(args) => audit::run(args),
         Verb::Redact(args) => redact::run(args),
-        Verb::Daemon { detach } => Ok(crate::gate::daemon(detach)),
+        Verb::Run(args) => run::run(args),
+        Verb::Doctor(args) => doctor::run(args),
+        Verb::Daemon(args) => daemon::run(args),
+        Verb::Completions(args) => manual::completions(args),
+        Verb::Man(args) => manual::man(args),
     }
 }
 

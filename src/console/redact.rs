@@ -2,6 +2,7 @@
 
 use super::output::{Done, Failure, Page};
 use crate::facts::limits::LINE_BYTES_MAX;
+use crate::record::redact::Stream;
 use crate::record::{Context, Redactor};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,15 +38,35 @@ pub fn run(args: Args) -> Done {
             .collect(),
     };
     let redactor = Redactor::new(context);
-    let mut input = Vec::new();
-    io::stdin().lock().read_to_end(&mut input)?;
-    let text = match args.mode {
-        Mode::Command => redactor.command(&String::from_utf8_lossy(&input)),
-        Mode::Output => redactor.output(&input),
-    };
     let mut page = Page::open();
-    page.raw(text.as_str().as_bytes())?;
+    match args.mode {
+        Mode::Command => {
+            let mut input = Vec::new();
+            io::stdin().lock().read_to_end(&mut input)?;
+            page.raw(redactor.command(&String::from_utf8_lossy(&input)).as_str().as_bytes())?;
+        }
+        Mode::Output => filter(&redactor, &mut page)?,
+    }
     page.done()
+}
+
+/// In constant memory, each line as soon as it is whole.
+fn filter(redactor: &Redactor, page: &mut Page) -> Result<(), Failure> {
+    let mut stream = Stream::new(redactor);
+    let mut chunk = vec![0; 64 * 1024];
+    let mut out = Vec::new();
+    let mut stdin = io::stdin().lock();
+    loop {
+        let read = stdin.read(&mut chunk)?;
+        if read == 0 {
+            stream.finish(&mut out);
+            return page.raw(&out);
+        }
+        stream.push(&chunk[..read], &mut out);
+        page.raw(&out)?;
+        page.flush()?;
+        out.clear();
+    }
 }
 
 #[derive(Deserialize)]

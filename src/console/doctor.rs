@@ -1,0 +1,225 @@
+//! What is enforced here, what is not, and what exactly would change that?
+
+use super::output::{Done, Failure, Page};
+use crate::gate::protocol::{Method, Status};
+use crate::gate::{Client, Dirs, dirs};
+use crate::record::visible;
+use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use serde::Serialize;
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Answer as one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    state: State,
+    found: String,
+    /// The exact next step, where something is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Good,
+    /// It works, with less.
+    Less,
+    /// Commands do not run without it.
+    Missing,
+}
+
+pub fn run(args: Args) -> Done {
+    let checks =
+        [kernel(), landlock(), namespaces(), no_new_privileges(), bash(), shell(), directories(), moved(), gate()];
+    let missing = checks.iter().any(|check| check.state == State::Missing);
+    let mut page = Page::open();
+    if args.json {
+        page.json(&checks)?;
+    } else {
+        for check in &checks {
+            let word = match check.state {
+                State::Good => "ok",
+                State::Less => "less",
+                State::Missing => "MISSING",
+            };
+            page.line(&format!("{word:8} {:16} {}", check.what, visible(&check.found)))?;
+            if let Some(remedy) = &check.remedy {
+                page.line(&format!("{:25} {}", "", visible(remedy)))?;
+            }
+        }
+        page.line(
+            "Not defended: a process of the same user that does not go through tollsh can do what that user can.",
+        )?;
+    }
+    page.flush()?;
+    Ok(ExitCode::from(u8::from(missing)))
+}
+
+fn check(what: &'static str, state: State, found: impl Into<String>, remedy: Option<&str>) -> Check {
+    Check { what, state, found: found.into(), remedy: remedy.map(str::to_owned) }
+}
+
+fn kernel() -> Check {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    check("kernel", State::Good, format!("Linux {}", release.trim()), None)
+}
+
+/// The newest level the kernel enforces whole.
+fn landlock() -> Check {
+    let levels = [(7, ABI::V6), (6, ABI::V6), (5, ABI::V5), (4, ABI::V4), (3, ABI::V3), (2, ABI::V2), (1, ABI::V1)];
+    let works = |abi: ABI| {
+        Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(abi))
+            .and_then(|rules| rules.create())
+            .is_ok()
+    };
+    match levels.iter().skip(1).find(|(_, abi)| works(*abi)) {
+        Some((level, _)) if *level >= 3 => {
+            check("landlock", State::Good, format!("level {level}: files are fenced"), None)
+        }
+        Some((level, _)) => check(
+            "landlock",
+            State::Less,
+            format!("level {level}: truncating or moving files is not fenced"),
+            Some("Use a kernel of 6.2 or newer"),
+        ),
+        None => check(
+            "landlock",
+            State::Missing,
+            "not available: no fence can be built from it",
+            Some("Use a kernel of 6.2 or newer with `lsm=landlock,…` on its command line"),
+        ),
+    }
+}
+
+fn namespaces() -> Check {
+    let number = |path: &str| std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    if number("/proc/sys/user/max_user_namespaces") == Some(0) {
+        return check(
+            "namespaces",
+            State::Less,
+            "user namespaces are turned off",
+            Some("Set sysctl user.max_user_namespaces to 10000"),
+        );
+    }
+    if number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0) {
+        return check(
+            "namespaces",
+            State::Less,
+            "not for ordinary users",
+            Some("Set sysctl kernel.unprivileged_userns_clone to 1"),
+        );
+    }
+    if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
+        return check(
+            "namespaces",
+            State::Less,
+            "restricted by AppArmor",
+            Some("Add an AppArmor profile for tollsh that allows userns"),
+        );
+    }
+    check("namespaces", State::Good, "user namespaces are not turned off", None)
+}
+
+fn no_new_privileges() -> Check {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned());
+    match field("NoNewPrivs:").as_deref() {
+        Some("1") => check(
+            "this process",
+            State::Less,
+            "runs with no-new-privileges: approvals from here may be taken for a fenced command's",
+            Some("Decide from a terminal outside the container or sandbox"),
+        ),
+        Some(_) => check("this process", State::Good, "is not confined", None),
+        None => check("this process", State::Missing, "/proc cannot be read", Some("Mount /proc")),
+    }
+}
+
+fn bash() -> Check {
+    match ["/bin/bash", "/usr/bin/bash"].iter().find(|path| Path::new(path).exists()) {
+        Some(path) => check("bash", State::Good, *path, None),
+        None => check("bash", State::Missing, "no /bin/bash", Some("Install bash")),
+    }
+}
+
+fn shell() -> Check {
+    match dirs::beside("tollsh").filter(|path| path.exists()) {
+        Some(path) => check("tollsh", State::Good, path.to_string_lossy(), None),
+        None => check(
+            "tollsh",
+            State::Less,
+            "not beside this program",
+            Some("Build it with `cargo build --release` and keep both together"),
+        ),
+    }
+}
+
+fn directories() -> Check {
+    let found = Dirs::find().and_then(|dirs| Ok((dirs.run()?, dirs.state()?, dirs.policy()?)));
+    match found {
+        Ok((run, state, policy)) => {
+            let text = format!("sockets {}, state {}, policy {}", run.display(), state.display(), policy.display());
+            match dirs::open_private(&run).and_then(|_| dirs::open_private(&state)) {
+                Ok(_) => check("directories", State::Good, text, None),
+                Err(trouble) => check("directories", State::Missing, trouble.message, Some(&trouble.next)),
+            }
+        }
+        Err(trouble) => check("directories", State::Missing, trouble.message, Some(&trouble.next)),
+    }
+}
+
+fn moved() -> Check {
+    let asked = std::env::var_os(crate::facts::environment::DIR).is_some();
+    match (asked, Dirs::find().is_ok_and(|dirs| dirs.moved())) {
+        (_, true) => check(
+            "TOLLGATE_DIR",
+            State::Less,
+            "honoured: whoever sets it chooses the gate",
+            Some("Install with `tollgate install` to pin the directories"),
+        ),
+        (true, false) => check("TOLLGATE_DIR", State::Good, "set, and ignored here", None),
+        (false, false) => check("TOLLGATE_DIR", State::Good, "not set", None),
+    }
+}
+
+fn gate() -> Check {
+    let asked = Dirs::find().map_err(Failure::from).and_then(|dirs| Ok(Client::approver(&dirs)?));
+    match asked {
+        Ok(None) => check("gate", State::Good, "not running; tollsh starts one when it needs it", None),
+        Ok(Some(mut client)) => match client.call::<Status>(Method::Status, &json!({})) {
+            Ok(status) => {
+                let locked = if status.locked { ", locked down" } else { "" };
+                let found = format!("pid {}, tier {}, {} waiting{locked}", status.pid, status.tier, status.pending);
+                match status.store {
+                    Some(why) => check(
+                        "gate",
+                        State::Missing,
+                        why,
+                        Some("Make the state directory writable and free space in it"),
+                    ),
+                    None => check("gate", State::Good, found, None),
+                }
+            }
+            Err(trouble) => check("gate", State::Missing, trouble.message, Some(&trouble.next)),
+        },
+        Err(Failure::No { message, remedy } | Failure::Usage { message, remedy }) => {
+            check("gate", State::Missing, message, Some(&remedy))
+        }
+        Err(Failure::Closed) => {
+            check("gate", State::Missing, "the connection closed", Some("Run `tollgate daemon` to see why"))
+        }
+    }
+}

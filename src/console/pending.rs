@@ -1,0 +1,39 @@
+//! What waits for a person?
+
+use super::output::{Done, Failure, Page};
+use super::{cards, gate, moment};
+use crate::gate::protocol::{Card, Method, Pending};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Answer as one JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: Args) -> Done {
+    let waiting = waiting()?;
+    let mut page = Page::open();
+    if args.json {
+        page.json(&waiting)?;
+    } else {
+        list(&mut page, &waiting)?;
+    }
+    page.done()
+}
+
+/// Everything parked; empty where no gate runs.
+pub fn waiting() -> Result<Vec<Card>, Failure> {
+    let Some(mut client) = gate::approver()? else { return Ok(Vec::new()) };
+    let answer: Pending = client.call(Method::ListPending, &serde_json::json!({}))?;
+    Ok(answer.pending)
+}
+
+pub fn list(page: &mut Page, waiting: &[Card]) -> Result<(), Failure> {
+    if waiting.is_empty() {
+        return page.line("Nothing waits.");
+    }
+    let now = moment::now_ms();
+    waiting.iter().try_for_each(|card| cards::row(page, card, now))?;
+    page.line("See one whole with `tollgate show ID`; decide with `tollgate approve ID` or `tollgate deny ID`.")
+}
