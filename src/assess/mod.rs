@@ -7,6 +7,8 @@ pub mod analyzers;
 pub mod assessment;
 pub mod catalogue;
 pub mod class;
+#[cfg(test)]
+mod laws;
 pub mod parse;
 pub mod places;
 pub mod reading;

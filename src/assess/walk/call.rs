@@ -6,7 +6,7 @@ use crate::assess::catalogue;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
 use crate::assess::scope::{Body, Function, Origin, Positional};
 use crate::assess::words::value;
-use crate::assess::{Attribute, Class, Code, Effect, Operand, Span};
+use crate::assess::{Attribute, Class, Code, Effect, Operand, Span, Unknown};
 use std::rc::Rc;
 
 /// Directories whose programs only root can change.
@@ -88,6 +88,7 @@ impl Walk<'_> {
             ),
         };
         self.opaque(slot, code, class, word.span, text);
+        self.unknowns.push(Unknown { span: word.span, what: "which program runs".to_owned() });
     }
 
     fn named(&mut self, slot: usize, typed: &str, args: &[Arg], origin: Origin, names: Names) {
@@ -125,6 +126,11 @@ impl Walk<'_> {
             self.segments[slot].effects.push(Effect::Exec(Operand::Known(typed.to_owned())));
             let text = format!("{} is not a program of the system", say::cut(typed));
             self.raise(slot, Code::OutsidePath, Class::Write, span, text);
+            // It may be the program it is called like, in a private place: that can only raise.
+            let called = typed.rsplit('/').next().unwrap_or(typed);
+            if names_a_program(called) && !self.shell_program(slot, called, args, origin) {
+                self.program(slot, called, args, false);
+            }
             return;
         };
         if first_call {
@@ -164,10 +170,30 @@ impl Walk<'_> {
         let mut reading = catalogue::read(&at);
         let nested = std::mem::take(&mut reading.nested);
         self.add(slot, reading);
+        self.prints_variables(slot, name, args, nested.is_empty());
         for inner in nested {
             self.nested(slot, inner);
         }
         self.fed_interpreter(slot, name, args);
+    }
+
+    /// `env` and `printenv` print the environment, secrets included.
+    fn prints_variables(&mut self, slot: usize, name: &str, args: &[Arg], alone: bool) {
+        let rest = &args[1..];
+        match name {
+            "env" if alone => self.prints_environment(slot),
+            "printenv" if rest.iter().all(|arg| arg.text().is_some_and(|text| text.starts_with('-'))) => {
+                self.prints_environment(slot);
+            }
+            "printenv" => {
+                let secrets = &self.question.secret_names;
+                let shown = |arg: &Arg| arg.text().is_none_or(|text| secrets.iter().any(|secret| secret == text));
+                if let Some(name) = rest.iter().find(|arg| shown(arg)).and(secrets.first()).cloned() {
+                    self.secret(slot, &name);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// An interpreter without a script runs what arrives on its standard input.
@@ -194,7 +220,12 @@ impl Walk<'_> {
     pub(super) fn fed(&mut self, slot: usize, name: &str, span: Span) {
         let (class, what) = match &self.stdin {
             Inflow::Nothing => return,
-            Inflow::Network => (Class::Install, "what comes from the network"),
+            Inflow::Network => {
+                let text = format!("`{name}` runs what comes from the network");
+                let hint = Some("download it to a file, look at it, then run the file");
+                self.raise_hint(slot, Code::FedCode, Class::Install, span, text, hint);
+                (Class::Install, "what it is sent")
+            }
             Inflow::Decoded => (Class::Destructive, "what was decoded"),
             Inflow::Data if self.stdin_is_file => (Class::Write, "the file it is given"),
             Inflow::Data => (Class::Destructive, "output that is not known before it runs"),
@@ -310,6 +341,11 @@ fn system_name(typed: &str) -> Option<&str> {
     }
     let name = SYSTEM_DIRECTORIES.iter().find_map(|directory| typed.strip_prefix(directory))?;
     (!name.is_empty() && !name.contains('/') && name != "." && name != "..").then_some(name)
+}
+
+/// Whether something is known about a program called so.
+fn names_a_program(name: &str) -> bool {
+    catalogue::knows(name) || matches!(name, "bash" | "sh" | "dash" | "zsh")
 }
 
 fn operand(arg: &Arg) -> Operand {

@@ -33,7 +33,7 @@ impl Walk<'_> {
                     self.deeper(Origin::Data, |walk| walk.visit_parameter(slot, parameter))
                 }
                 PartKind::Command(script) => self.substitution("$(", script, None),
-                PartKind::Process { output: false, script } => self.substitution("<(", script, Some(Inflow::Nothing)),
+                PartKind::Process { output: false, script } => self.substitution("<(", script, None),
                 PartKind::Process { output: true, script } => self.substitution(">(", script, Some(Inflow::Data)),
                 PartKind::Arithmetic(word) => {
                     self.deeper((), |walk| walk.visit_arithmetic(slot, word));

@@ -44,6 +44,12 @@ pub(super) fn question(question: &Question) -> Assessment {
 const DECIDES_NAMES: &[&str] =
     &["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "EXECIGNORE", "BASH_CMDS", "BASH_ALIASES"];
 
+/// Whether the value of this variable is a command that something runs later.
+fn holds_a_command(name: &str) -> bool {
+    let ends = ["PAGER", "EDITOR", "_COMMAND", "_ASKPASS", "_EXTERNAL_DIFF", "_SSH", "BROWSER", "VISUAL"];
+    influence(name) == Influence::Code && ends.iter().any(|end| name.ends_with(end))
+}
+
 /// A function that is being called.
 struct Frame {
     name: Rc<str>,
@@ -325,10 +331,13 @@ impl<'q> Walk<'q> {
     /// A value set by the text, and what setting it influences.
     fn assign(&mut self, slot: usize, name: &str, content: Content, origin: Origin, span: Span) {
         let known = match &content {
-            Content::Scalar(Value::Known(text)) => Some(text.as_str()),
+            Content::Scalar(Value::Known(text)) => Some(text.clone()),
             Content::Scalar(_) | Content::Unset | Content::Array(_) | Content::Unknown => None,
         };
-        self.influence(slot, name, known, span);
+        self.influence(slot, name, known.as_deref(), span);
+        if let Some(text) = known.filter(|_| holds_a_command(name)) {
+            self.stored_code(slot, name, &Value::Known(text), span);
+        }
         self.scope.set(name, content, origin);
     }
 

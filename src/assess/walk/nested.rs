@@ -7,7 +7,7 @@ use crate::assess::reading::{Arg, Inflow, Nested};
 use crate::assess::scope::{Content, Origin, Positional, Scope, Variable};
 use crate::assess::unanalysed::destructive_word;
 use crate::assess::words::value;
-use crate::assess::{Attribute, Class, Code, Dialect, Effect, Span, parse};
+use crate::assess::{Attribute, Class, Code, Dialect, Effect, Span, Unknown, parse};
 use crate::facts::limits::NESTED_TEXT_DEPTH_MAX;
 use std::rc::Rc;
 
@@ -224,12 +224,9 @@ impl Walk<'_> {
         };
         self.opaque(slot, Code::OpaqueCode, class, span, format!("{} runs {what}", given.via));
         // `bash -c "curl $x"`: what is written there with the unknown in its place can only raise.
-        let inner = source.strip_prefix('"').and_then(|s| s.strip_suffix('"'));
-        if let Some(inner) = inner
-            && !inner.contains(['"', '\\'])
-            && !inner.trim_start().starts_with('$')
+        if let Some(inner) = quoted_source(&source)
             && self.text_depth < NESTED_TEXT_DEPTH_MAX
-            && let Ok(script) = parse::script(inner, given.dialect)
+            && let Ok(script) = parse::script(&inner, given.dialect)
         {
             let outer = self.here.replace(span);
             self.text_depth += 1;
@@ -239,6 +236,7 @@ impl Walk<'_> {
             self.text_depth -= 1;
             self.here = outer;
         }
+        self.unknowns.push(Unknown { span, what: format!("the text that {} runs", given.via) });
         if given.here {
             self.scope.forget("text that is not known ran before it");
         }
@@ -442,6 +440,29 @@ struct ShellCall {
     command: bool,
     from_stdin: bool,
     checks_only: bool,
+}
+
+/// What stands between the quotes of one quoted word, as a shell that reads it again would see it but for expansions.
+fn quoted_source(source: &str) -> Option<String> {
+    if let Some(inner) = source.strip_prefix('\'').and_then(|s| s.strip_suffix('\'')) {
+        return (!inner.contains('\'')).then(|| inner.to_owned());
+    }
+    let inner = source.strip_prefix('"')?.strip_suffix('"')?;
+    let mut out = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return None,
+            '\\' => match chars.next()? {
+                escaped @ ('"' | '\\' | '$' | '`') => out.push(escaped),
+                '\n' => {}
+                other => out.extend(['\\', other]),
+            },
+            other => out.push(other),
+        }
+    }
+    // A text that is nothing but an expansion says nothing.
+    (!out.trim_start().starts_with('$')).then_some(out)
 }
 
 fn is_stdin(text: &str) -> bool {

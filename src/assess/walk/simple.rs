@@ -153,7 +153,7 @@ impl Walk<'_> {
                     self.alias_text(slot, &value, span);
                 }
             }
-            if assignment.name == "PS4" || assignment.name == "PROMPT_COMMAND" {
+            if assignment.name == "PS4" {
                 let value = match &content {
                     Content::Scalar(value) => value.clone(),
                     Content::Unset | Content::Array(_) | Content::Unknown => value::unknown(),

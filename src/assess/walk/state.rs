@@ -103,7 +103,7 @@ impl Walk<'_> {
 
     pub(super) fn set(&mut self, slot: usize, rest: &[Arg]) {
         if rest.is_empty() {
-            self.prints_environment(slot, "set");
+            self.prints_environment(slot);
             return;
         }
         let mut words = rest;
@@ -204,7 +204,7 @@ impl Walk<'_> {
     }
 
     /// What prints every variable prints secrets, where there are any.
-    pub(super) fn prints_environment(&mut self, slot: usize, _by: &str) {
+    pub(super) fn prints_environment(&mut self, slot: usize) {
         if let Some(name) = self.question.secret_names.first() {
             let name = name.clone();
             self.secret(slot, &name);
@@ -236,7 +236,7 @@ impl Walk<'_> {
         let has = |letter: char| flags.contains(letter);
         if has('p') || (words.is_empty() && !has('f') && !has('F')) {
             match words {
-                [] => self.prints_environment(slot, name),
+                [] => self.prints_environment(slot),
                 words => {
                     for word in words {
                         if let Some(secret) = word.text().filter(|t| self.question.secret_names.iter().any(|s| s == t))
@@ -360,7 +360,7 @@ impl Walk<'_> {
             self.raise(slot, Code::HiddenCode, Class::Write, word.span, text);
         }
         let origin = if assigned { origin } else { self.scope.variable(&base).map_or(Origin::Text, |v| v.origin) };
-        if matches!(base.as_str(), "PS4" | "PROMPT_COMMAND") && assigned {
+        if (base == "PS4" || super::holds_a_command(&base)) && assigned {
             let code = match &content {
                 Content::Scalar(code) => code.clone(),
                 Content::Unset | Content::Array(_) | Content::Unknown => value::unknown(),

