@@ -128,8 +128,8 @@ pub fn git(expr: &Arg, at: &Invocation<'_>, out: &mut Reading) {
     let last = lower.rsplit('.').next().unwrap_or("");
     let plain = format!("{section}.{last}");
     // `pager.log=false` chooses no pager; a word would be a command.
-    let no_pager = section == "pager" || plain == "core.pager";
-    let off = matches!(value, Some("" | "false" | "0" | "no" | "off" | "cat")) && expr.text().is_some();
+    let no_pager = section == "pager";
+    let off = matches!(value, Some("" | "false" | "0" | "no" | "off")) && expr.text().is_some();
     if section == "alias" {
         return alias(last, value, expr, at, out);
     }
@@ -309,18 +309,14 @@ mod tests {
 
     #[test]
     fn harmless_settings_pass_and_every_other_key_does_not() {
-        for setting in [
-            "user.name=x",
-            "color.ui=always",
-            "core.quotePath=false",
-            "Core.Pager=cat",
-            "pager.log=false",
-            "core.fsmonitor=false",
-        ] {
+        for setting in
+            ["user.name=x", "color.ui=always", "core.quotePath=false", "pager.log=false", "core.fsmonitor=false"]
+        {
             assert_eq!(class("git-config", setting), Class::Read, "{setting}");
         }
         for setting in [
             "core.pager=less",
+            "Core.Pager=cat",
             "core.fsmonitor=./x",
             "alias.st=status",
             "diff.external=x",

@@ -363,8 +363,15 @@ fn exec(at: &Invocation<'_>, action: &str, args: &[Arg], place: &Place, out: &mu
     }
     let local = action.ends_with("dir");
     let found = if local { Value::Glob("./**".to_owned()) } else { place.value.clone() };
+    let via = format!("find {action}");
+    // Braces inside longer text (`sh -c 'rm {}'`) make it unknown, yet the rest of it still says what it would do.
+    let inside = |word: &Arg| word.text().is_some_and(|text| text != "{}" && text.contains("{}"));
+    if words.iter().any(inside) {
+        let kept = |word: &Arg| if inside(word) { word.clone() } else { replaced(word, &found, batch) };
+        out.runs_argv(&via, words.iter().map(kept).collect(), false, Inflow::Inherited);
+    }
     let words = words.iter().map(|word| replaced(word, &found, batch)).collect();
-    out.runs_argv(&format!("find {action}"), words, false, Inflow::Inherited);
+    out.runs_argv(&via, words, false, Inflow::Inherited);
     taken
 }
 
@@ -455,9 +462,9 @@ mod tests {
     #[test]
     fn what_was_found_stands_for_braces() {
         assert_eq!(nested(&whole_reading("find src -name *.o -exec rm -f {} ;")), ["rm -f glob:src/**/*.o"]);
-        assert_eq!(nested(&whole_reading("find . -exec mv {} {}.bak ;")), ["mv glob:./** ./…"]);
+        assert_eq!(nested(&whole_reading("find . -exec mv {} {}.bak ;")), ["mv glob:./** {}.bak", "mv glob:./** ./…"]);
         assert_eq!(nested(&whole_reading("find a b -ok rm {} ; -execdir cat {} +")), ["rm …", "cat glob:./**"]);
-        assert_eq!(nested(&whole_reading("find . -exec sh -c echo␠{} ;")), ["sh -c echo …"]);
+        assert_eq!(nested(&whole_reading("find . -exec sh -c echo␠{} ;")), ["sh -c echo {}", "sh -c echo …"]);
         assert_eq!(nested(&whole_reading("find . -ok rm {} + ;")), ["rm glob:./** +"]);
     }
 }

@@ -40,6 +40,12 @@ pub fn xargs(at: &Invocation<'_>) -> Reading {
             None => "{}".to_owned(),
         };
         let doubt = Value::Unknown { prefix: String::new() };
+        // The mark inside longer text makes it unknown, yet the rest of it still says what it would do.
+        let inside = |word: &Arg| word.text().is_some_and(|text| text != mark && text.contains(&mark));
+        if !mark.is_empty() && words.iter().any(inside) {
+            let kept = |word: &Arg| if inside(word) { word.clone() } else { replaced(word, &mark, &doubt) };
+            out.runs_argv("xargs", words.iter().map(kept).collect(), false, stdin.clone());
+        }
         let words: Vec<Arg> = words.iter().map(|word| replaced(word, &mark, &doubt)).collect();
         // BSD `-J` puts many words where its mark stands; one that is not known could stand anywhere.
         let many = mark.is_empty() || at.args.iter().any(|arg| arg.text().is_some_and(|text| text.starts_with("-J")));
@@ -108,8 +114,8 @@ mod tests {
             assert_eq!(nested(&whole_reading(line)), ["rm -f"], "{line}");
         }
         assert_eq!(nested(&whole_reading("xargs")), ["echo"]);
-        assert_eq!(nested(&whole_reading("xargs -I% mv % %.bak")), ["mv … …"]);
-        assert_eq!(nested(&whole_reading("xargs -I {} sh -c echo␠{}")), ["sh -c echo …"]);
+        assert_eq!(nested(&whole_reading("xargs -I% mv % %.bak")), ["mv … %.bak", "mv … …"]);
+        assert_eq!(nested(&whole_reading("xargs -I {} sh -c echo␠{}")), ["sh -c echo {}", "sh -c echo …"]);
         at_least(Class::Write, &["xargs --frob rm", "xargs $x", "xargs @", "xargs -Z ls"]);
         all(Class::Read, &["xargs -0 ls", "xargs -I{} cat {}"]);
     }
