@@ -6,6 +6,8 @@ pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 pub const NESTING_PER_KIND_MAX: usize = 12;
 /// Deepest nesting of all openers together.
 pub const NESTING_TOTAL_MAX: usize = 24;
+/// Most commands in one text, nested ones included.
+pub const COMMANDS_MAX: usize = 4096;
 /// Longest run of digits before `<` or `>`.
 pub const REDIRECT_DIGITS_MAX: usize = 9;
 /// Longest text of one value (a variable, a word) that is carried along while words are evaluated.

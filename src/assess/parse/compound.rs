@@ -5,12 +5,17 @@ use super::outline::{Event, Shape, joined, squeezed};
 use super::reader::{RESERVED, Read, Reader, Stop};
 use super::word::Mode;
 use crate::assess::syntax::*;
+use crate::facts::limits::COMMANDS_MAX;
 
 impl<'t> Reader<'t> {
     /// One command, compound or simple, with its redirects.
     pub(super) fn command(&mut self) -> Read<Command> {
         self.blanks();
         let start = self.at;
+        match self.budget.get().checked_sub(1) {
+            Some(left) => self.budget.set(left),
+            None => return self.no(format!("the text holds more than {COMMANDS_MAX} commands")),
+        }
         self.enter()?;
         let command = self.command_here(start)?;
         self.leave();

@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
     }
 
     fn nested(&self, text: &str, origin: &Origin) -> Read<Script> {
-        Reader::new(text, origin, self.depth, self.dialect).finish()
+        Reader::new(text, origin, self.depth, self.dialect, self.budget).finish()
     }
 
     // -- arithmetic -------------------------------------------------------------------------------------------------

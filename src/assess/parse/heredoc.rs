@@ -200,7 +200,7 @@ impl Reader<'_> {
 
     /// The expansions in the body of an unquoted here-document.
     fn expanded(&self, text: &str, origin: &Origin) -> Read<Vec<Part>> {
-        let mut reader = Reader::new(text, origin, self.depth, self.dialect);
+        let mut reader = Reader::new(text, origin, self.depth, self.dialect, self.budget);
         reader.here_body()
     }
 }

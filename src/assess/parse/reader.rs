@@ -12,7 +12,8 @@ use super::source::Origin;
 use super::{Rejected, Span};
 use crate::assess::Dialect;
 use crate::assess::syntax::*;
-use crate::facts::limits::NESTING_TOTAL_MAX;
+use crate::facts::limits::{COMMANDS_MAX, NESTING_TOTAL_MAX};
+use std::cell::Cell;
 
 pub(super) type Read<T> = Result<T, Rejected>;
 
@@ -54,12 +55,15 @@ pub(super) struct Reader<'t> {
     pub(super) origin: &'t Origin,
     pub(super) depth: usize,
     pub(super) dialect: Dialect,
+    /// Commands the whole text may still hold.
+    pub(super) budget: &'t Cell<usize>,
     pub(super) frame: Frame<'t>,
 }
 
 /// Reads a whole text that passed the limits.
 pub(super) fn whole(text: &str, dialect: Dialect) -> Read<Script> {
-    Reader::new(text, &Origin::Same, 0, dialect).finish()
+    let budget = Cell::new(COMMANDS_MAX);
+    Reader::new(text, &Origin::Same, 0, dialect, &budget).finish()
 }
 
 /// Words that bash reserves where a command may begin.
@@ -69,8 +73,14 @@ pub(super) const RESERVED: &[&str] = &[
 ];
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, origin: &'t Origin, depth: usize, dialect: Dialect) -> Reader<'t> {
-        Reader { text, bytes: text.as_bytes(), at: 0, origin, depth, dialect, frame: Frame::default() }
+    pub(super) fn new(
+        text: &'t str,
+        origin: &'t Origin,
+        depth: usize,
+        dialect: Dialect,
+        budget: &'t Cell<usize>,
+    ) -> Reader<'t> {
+        Reader { text, bytes: text.as_bytes(), at: 0, origin, depth, dialect, budget, frame: Frame::default() }
     }
 
     /// The whole text as a script, confirmed by the other parsers.

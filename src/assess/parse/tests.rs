@@ -83,6 +83,10 @@ fn backquotes_keep_spans_of_the_original() {
 fn text_outside_the_limits_is_refused_before_any_parser() {
     assert!(refused("ls\r").contains("U+000D"));
     assert!(refused(&"(".repeat(13)).contains("nested too deep"));
+    let most = crate::facts::limits::COMMANDS_MAX;
+    assert_eq!(read(&"x\n".repeat(most)).items.len(), most);
+    assert!(refused(&"x\n".repeat(most + 1)).contains("more than"));
+    assert!(refused(&format!("{}`x`", "x $(x)\n".repeat(most / 2))).contains("more than"));
     assert!(refused("x 1234567890>y").contains("too long"));
     assert!(refused(&"a".repeat(crate::facts::limits::COMMAND_BYTES_MAX + 1)).contains("longer than"));
 }
