@@ -8,6 +8,7 @@ mod golden;
 mod isolate;
 mod policy_table;
 mod redact_properties;
+mod shell_manners;
 mod store_durability;
 mod store_faults;
 mod store_leases;
