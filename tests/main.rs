@@ -1,5 +1,6 @@
 //! The only integration binary: one module per promise, named after it.
 
+mod agent;
 mod gate_flow;
 mod gate_limits;
 mod gate_protocol;
