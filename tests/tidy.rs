@@ -226,3 +226,26 @@ fn reason_codes_are_unique_and_kebab_case() {
     names.dedup();
     assert_eq!(names.len(), all);
 }
+
+#[test]
+fn every_attack_has_an_answer_and_every_cited_test_exists() {
+    let ledger = std::fs::read_to_string(root().join("tests/attacks.md")).expect("readable");
+    let code: String = ["src", "tests"]
+        .iter()
+        .flat_map(|dir| files_below(&root().join(dir), "rs"))
+        .map(|path| std::fs::read_to_string(path).expect("readable"))
+        .collect();
+    let mut findings = Vec::new();
+    for (i, line) in ledger.lines().enumerate().filter(|(_, line)| line.starts_with("| ")) {
+        let answered = ["test: `", "open", "cannot be helped", "| answer |"].iter().any(|word| line.contains(word));
+        if !answered {
+            findings.push(format!("tests/attacks.md:{}: no answer", i + 1));
+        }
+        for name in line.split("test: `").skip(1).filter_map(|rest| rest.split('`').next()) {
+            if !code.contains(&format!("fn {name}()")) {
+                findings.push(format!("tests/attacks.md:{}: there is no test `{name}`", i + 1));
+            }
+        }
+    }
+    report(&findings);
+}
