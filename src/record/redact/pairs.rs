@@ -107,6 +107,10 @@ fn pair(line: &[u8], at: usize, memory: &mut Memory, budget: &mut usize, out: &m
         _ => {}
     }
     let Some((start, end, quoted)) = name_before(line, name_end) else { return at + 1 };
+    if separator == b':' && line[..start].ends_with(b"://") {
+        // A user's name in a URL, however it is called.
+        return at + 1;
+    }
     let name = &line[start..end];
     if separator == b'>' {
         return element(line, start, from, name, quoted && memory.named > 0, budget, out);
@@ -628,6 +632,7 @@ mod tests {
         ("https://me:p@ss/w@host/x", &["p@ss/w"], "https://host:8080/a@b"),
         ("postgres://app:s3cret@db:5432/x", &["s3cret"], "postgres://app@db:5432/x"),
         ("https://x.example/?a=1&access_token=zz9&b=2", &["zz9"], "https://x.example/?token_type=b"),
+        ("https://access-token:hush@host/x", &["hush"], "https://token:$T@host/x"),
         ("Server=a;Password=x!y;Database=d", &["x!y"], "Server=a;Database=d"),
         ("machine h login me password hush", &["hush"], "the password is wrong"),
         ("machine h\n  login me\n  password hush", &["hush"], "password required"),
