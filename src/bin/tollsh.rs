@@ -1,8 +1,3 @@
-//! The shell. Without Rust's start-up code, which ignores SIGPIPE and reopens closed descriptors before `main`: the
-//! command must get both as the caller left them.
+//! The shell, without Rust's start-up code: the macro says why.
 #![no_main]
-
-#[unsafe(no_mangle)]
-pub extern "C" fn main() -> std::ffi::c_int {
-    tollgate::shell::main()
-}
+tollgate::shell_entry!();

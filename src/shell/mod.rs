@@ -21,6 +21,18 @@ use std::process::Command;
 /// An unsupported command line.
 const USAGE: u8 = 2;
 
+/// The C entry point of binary `tollsh`. Rust's own start-up code ignores SIGPIPE and reopens closed descriptors before
+/// `main`; a command must get both as the caller left them.
+#[macro_export]
+macro_rules! shell_entry {
+    () => {
+        #[unsafe(no_mangle)]
+        pub extern "C" fn main() -> std::ffi::c_int {
+            $crate::shell::main()
+        }
+    };
+}
+
 /// Binary `tollsh`. Expects that nothing has touched signals or descriptors before it.
 pub fn main() -> i32 {
     let run = || run(std::env::args_os().collect(), false);
