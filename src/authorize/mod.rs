@@ -4,23 +4,19 @@
 //! with one [`Evidence`], under one policy, by one [`Approver`], inside one [`Deadline`].
 
 pub mod action;
-pub mod bytes;
 pub mod deadline;
-pub mod digest;
 pub mod evidence;
-pub mod id;
 pub mod lease;
 pub mod outcome;
 pub mod principal;
 pub mod states;
 pub mod subject;
 
+pub use crate::facts::{Bytes, Digest, Hasher, InstallKey, Tag};
+pub use crate::facts::{ExecutionId, GrantId, IdPrefix, LeaseId, ProposalId, RequestId, RuleId};
 pub use action::{Action, ActionKind};
-pub use bytes::Bytes;
 pub use deadline::{BootId, Deadline, Lapse, Now};
-pub use digest::{Digest, Hasher, InstallKey, Tag};
 pub use evidence::{Evidence, EvidenceFacts};
-pub use id::{ExecutionId, GrantId, IdPrefix, LeaseId, ProposalId, RequestId, RuleId};
 pub use lease::{AlwaysRule, Authority, Lease, NewRule, RuleKind, idempotency_key};
 pub use outcome::{AfterState, End, Outcome, Reconciled};
 pub use principal::{Approver, Channel, Runner, Session};

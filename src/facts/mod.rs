@@ -1,8 +1,16 @@
-//! The tables everybody reads. A fact that two rooms need lives here once; nothing here acts.
+//! The tables everybody reads and the names everybody uses: bytes, digests, ids. A fact that two rooms need lives here
+//! once; nothing here acts.
 
+pub mod bytes;
 pub mod codes;
+pub mod digest;
 pub mod environment;
+pub mod id;
 pub mod limits;
+
+pub use bytes::Bytes;
+pub use digest::{Digest, Hasher, InstallKey, Tag};
+pub use id::{ExecutionId, GrantId, IdPrefix, LeaseId, ProposalId, RequestId, RuleId};
 
 /// What this build calls itself on the sockets and in policy versions.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");

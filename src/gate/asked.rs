@@ -7,6 +7,7 @@ use super::trouble::Trouble;
 use crate::assess::{Dialect, Question};
 use crate::authorize::subject::{Place, Stdin as BoundStdin};
 use crate::authorize::{Action, BootId, Bytes, Digest, InstallKey, Runner, Session, Subject, SubjectFacts, Tag};
+use crate::execute::workspace;
 use crate::facts::codes::Code;
 use crate::facts::environment;
 use crate::record::redact::is_secret_name;
@@ -15,14 +16,6 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// Directories that are never a workspace, whatever lies in them.
-const NEVER_WRITABLE: &[&str] = &[
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
-    "/sys", "/tmp", "/usr", "/var", "/var/tmp",
-];
-/// Parents looked at for a repository.
-const ROOT_DEPTH_MAX: usize = 64;
 
 /// One submit and its asker.
 #[derive(Debug)]
@@ -76,7 +69,7 @@ impl Asked {
                 })
                 .collect(),
         });
-        let workspace = workspace(&path, home.as_deref(), &forbidden);
+        let workspace = workspace::of(&path, workspace::Never { home: home.as_deref(), forbidden: &forbidden });
         Ok(Asked {
             cwd,
             session: Session { uid: peer.uid, agent: leader },
@@ -146,8 +139,8 @@ impl Asked {
             command: command_tag(key, submit),
             command_bytes: submit.command.0.len() as u64,
             envelope: None,
-            argv0: Bytes::from(&submit.argv0.0[..]),
-            options: submit.options.iter().map(|option| Bytes::from(&option.0[..])).collect(),
+            argv0: submit.argv0.clone(),
+            options: submit.options.clone(),
             positional: key.tag("positional", submit.positional.iter().map(|word| &word.0[..])),
             positional_count: u32::try_from(submit.positional.len()).unwrap_or(u32::MAX),
             uid: self.uid,
@@ -214,41 +207,4 @@ fn variables(submit: &Submit) -> impl Iterator<Item = (&[u8], &[u8])> {
 fn matters(entry: &[u8]) -> bool {
     let end = memchr::memchr(b'=', entry).unwrap_or(entry.len());
     !environment::is_volatile(&entry[..end])
-}
-
-/// The repository around `cwd`, else `cwd` itself; never a system directory, the home or something above it, nor what
-/// holds the gate's own files.
-fn workspace(cwd: &Path, home: Option<&Path>, forbidden: &[PathBuf]) -> Option<PathBuf> {
-    let fits = |path: &Path| {
-        path.is_absolute()
-            && !NEVER_WRITABLE.iter().any(|never| path == Path::new(never))
-            && !home.is_some_and(|home| home.starts_with(path))
-            && !forbidden.iter().any(|ours| ours.starts_with(path) || path.starts_with(ours))
-    };
-    let root = cwd.ancestors().take(ROOT_DEPTH_MAX).find(|path| path.join(".git").symlink_metadata().is_ok());
-    root.filter(|path| fits(path)).or_else(|| fits(cwd).then_some(cwd)).map(Path::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_workspace_is_a_repository_or_the_directory_but_never_home_or_the_gates() {
-        let temp = tempfile::tempdir().expect("a directory for the test");
-        let root = temp.path();
-        std::fs::create_dir_all(root.join("r/.git")).expect("made");
-        std::fs::create_dir_all(root.join("r/a/b")).expect("made");
-        let of = |cwd: &Path, home: &Path, ours: &[PathBuf]| workspace(cwd, Some(home), ours);
-        let elsewhere = Path::new("/home/nobody");
-        assert_eq!(of(&root.join("r/a/b"), elsewhere, &[]), Some(root.join("r")));
-        assert_eq!(of(root, elsewhere, &[]), Some(root.to_owned()));
-        assert_eq!(of(root, &root.join("home"), &[]), None);
-        assert_eq!(of(&root.join("r/a"), &root.join("r/home"), &[]), Some(root.join("r/a")));
-        assert_eq!(of(root, elsewhere, &[root.join("state")]), None);
-        assert_eq!(of(&root.join("state/x"), elsewhere, &[root.join("state")]), None);
-        for system in ["/", "/tmp", "/etc"] {
-            assert_eq!(of(Path::new(system), elsewhere, &[]), None, "{system}");
-        }
-    }
 }

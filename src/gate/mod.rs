@@ -2,7 +2,6 @@
 
 mod approvals;
 mod asked;
-pub mod bytes;
 mod cards;
 pub mod client;
 mod daemon;

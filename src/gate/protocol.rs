@@ -2,8 +2,8 @@
 //!
 //! `docs/protocol.md` is this file for people; a test compares the names. Nothing here acts.
 
-pub use super::bytes::Bytes;
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
+pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,9 +5,8 @@ use super::file::{self, File, PolicyError, TierRow};
 use super::template::Template;
 use super::{Cells, DEFAULT_TIER, Decision, Tier, built_in_tiers};
 use crate::assess::Class;
-use crate::facts::limits;
+use crate::facts::{Digest, limits};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -140,7 +139,7 @@ impl Policy {
             "tier": self.tier, "auto_approve": self.auto_approve, "request_ttl_s": self.request_ttl_s,
             "lease_ttl_s": self.lease_ttl_s, "same_user": self.same_user, "build": crate::facts::BUILD,
         });
-        Sha256::digest(canonical.to_string()).iter().map(|b| format!("{b:02x}")).collect()
+        Digest::of(canonical.to_string().as_bytes()).to_string()
     }
 
     pub fn tier(&self) -> &Tier {

@@ -4,8 +4,8 @@
 //! `v seq prev at what request body`. A body that would not fit goes before its record as lines `part`, whose texts
 //! joined are the body. Nothing in this file writes: the store appends lines in the transaction they record.
 
-use crate::authorize::{Digest, RequestId};
 use crate::facts::limits::AUDIT_LINE_BYTES_MAX;
+use crate::facts::{Digest, RequestId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

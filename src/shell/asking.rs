@@ -3,8 +3,8 @@
 use super::argv::Call;
 use super::refusal::Refusal;
 use crate::execute::signals;
+use crate::facts::Bytes;
 use crate::facts::codes::Code;
-use crate::gate::bytes::Bytes;
 use crate::gate::dirs::Dirs;
 use crate::gate::protocol::{FILE_CWD, Granted, Method, Need, Parked, Stdin, Submit, Submitted, Wait};
 use crate::gate::{Client, Trouble};

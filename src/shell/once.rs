@@ -46,7 +46,7 @@ const fn fence_of(granted: &Granted) -> &Fence {
 }
 
 fn plan(dirs: &Dirs, call: Call, cwd: OwnedFd, fence: &Fence, signals: Signals) -> Plan {
-    let paths = |list: &[crate::gate::bytes::Bytes]| list.iter().map(|path| path.path().to_owned()).collect();
+    let paths = |list: &[crate::facts::Bytes]| list.iter().map(|path| path.path().to_owned()).collect();
     let mut profile = Profile::of(fence.class);
     profile.workspace = fence.workspace.as_ref().map(|path| path.path().to_owned());
     profile.targets = paths(&fence.targets);

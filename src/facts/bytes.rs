@@ -1,15 +1,28 @@
-//! How do arbitrary bytes travel in JSON? As a string where they are UTF-8, else as `{"base64": "…"}`.
+//! How do arbitrary bytes enter JSON, on the sockets and in manifests? As a string where they are UTF-8, else as
+//! `{"base64": "…"}`; never lossily.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
-/// Bytes of an agent: a command, an argument, an environment entry. Not necessarily UTF-8.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Bytes that are not ours: a command, a path, an argument, an environment entry. Not necessarily UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
 impl Bytes {
+    /// The bytes as they are.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The bytes as the system's string, for opening what they name.
+    pub fn as_os(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0)
+    }
+
     /// The text for reading and showing; bytes that are not UTF-8 become U+FFFD.
     pub fn lossy(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
@@ -17,8 +30,7 @@ impl Bytes {
 
     /// The path these bytes name.
     pub fn path(&self) -> &std::path::Path {
-        use std::os::unix::ffi::OsStrExt;
-        std::path::Path::new(std::ffi::OsStr::from_bytes(&self.0))
+        std::path::Path::new(self.as_os())
     }
 }
 
@@ -28,9 +40,15 @@ impl From<&str> for Bytes {
     }
 }
 
-impl From<&std::ffi::OsStr> for Bytes {
-    fn from(text: &std::ffi::OsStr) -> Bytes {
-        Bytes(std::os::unix::ffi::OsStrExt::as_bytes(text).to_vec())
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Bytes {
+        Bytes(bytes.to_vec())
+    }
+}
+
+impl From<&OsStr> for Bytes {
+    fn from(text: &OsStr) -> Bytes {
+        Bytes(text.as_bytes().to_vec())
     }
 }
 
