@@ -8,6 +8,7 @@ mod gate_start;
 mod golden;
 mod isolate;
 mod policy_table;
+mod readme;
 mod redact_properties;
 mod shell_manners;
 mod store_durability;

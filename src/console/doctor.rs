@@ -188,7 +188,7 @@ fn moved() -> Check {
             "TOLLGATE_DIR",
             State::Less,
             "honoured: whoever sets it chooses the gate",
-            Some("Install with `tollgate install` to pin the directories"),
+            Some("Unset TOLLGATE_DIR, or put a file named `pinned` beside the binary so that it is ignored"),
         ),
         (true, false) => check("TOLLGATE_DIR", State::Good, "set, and ignored here", None),
         (false, false) => check("TOLLGATE_DIR", State::Good, "not set", None),

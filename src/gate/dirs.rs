@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const SYSTEM_RUN: &str = "/run/tollgate";
 const SYSTEM_STATE: &str = "/var/lib/tollgate";
 pub const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
-/// `tollgate install` writes it beside the binary: the environment moves nothing any more.
+/// A file of this name beside the binary: the environment moves nothing any more.
 const PINNED: &str = "pinned";
 
 /// The directories of one gate.
