@@ -8,6 +8,7 @@ fuzz_target!(|text: &str| {
     let question = Question::text_only(text);
     let answer = assess(&question);
     assert_eq!(answer, assess(&question));
+    assert!(answer.is_sound(text));
     let highest = answer.segments.iter().map(|segment| segment.class).max();
     assert_eq!(highest, Some(answer.class), "the whole is the highest of its parts, and there are parts");
     let more = assess(&Question::text_only(format!("{text}\ntouch x")));

@@ -191,4 +191,23 @@ impl Assessment {
         let attributes = segments.iter().flat_map(|s| s.attributes.iter().copied()).collect();
         Some(Assessment { class, attributes, segments, unknowns })
     }
+
+    /// Whether this can be the answer to `text`: every span fits, every segment says why, nothing is below its parts.
+    ///
+    /// Every answer of this room is sound; one that came through a worker is held to it.
+    pub fn is_sound(&self, text: &str) -> bool {
+        let fits = |span: &Span| span.start <= span.end && span.end as usize <= text.len();
+        let whole = |segment: &Segment| {
+            let floors = segment.effects.iter().map(Effect::floor).chain(segment.reasons.iter().map(|r| r.class));
+            fits(&segment.span)
+                && !segment.reasons.is_empty()
+                && segment.reasons.iter().all(|reason| fits(&reason.span))
+                && floors.max() <= Some(segment.class)
+                && segment.class <= self.class
+                && segment.attributes.is_subset(&self.attributes)
+        };
+        !self.segments.is_empty()
+            && self.segments.iter().all(whole)
+            && self.unknowns.iter().all(|unknown| fits(&unknown.span))
+    }
 }

@@ -147,31 +147,18 @@ impl From<Assessment> for Answer {
 /// The assessment in `bytes`, if it could be the answer to `question`. The whole is computed again from its parts.
 pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
     let Answer { segments, unknowns } = postcard::from_bytes(bytes).ok()?;
-    let end = u32::try_from(question.text.len()).ok()?;
-    let fits = |span: &Span| span.start <= span.end && span.end <= end;
-    let segments: Option<Vec<Segment>> = segments
-        .into_iter()
-        .map(|segment| {
-            let WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes } = segment;
-            let effects: Vec<Effect> = effects.into_iter().map(Effect::from).collect();
-            let floor = reasons.iter().map(|r| r.class).chain(effects.iter().map(Effect::floor)).max();
-            let sound = fits(&span) && !reasons.is_empty() && reasons.iter().all(|r| fits(&r.span));
-            if !sound || floor > Some(class) {
-                return None;
-            }
-            let reasons = reasons.into_iter().map(|reason| {
-                let WireReason { code, class, text, hint, span } = reason;
-                Reason { code, class, text, hint, span }
-            });
-            let reasons = reasons.collect();
-            Some(Segment { span, depth, operator, program, argv, class, reasons, effects, attributes })
-        })
-        .collect();
-    if !unknowns.iter().all(|(span, _)| fits(span)) {
-        return None;
-    }
+    let segments = segments.into_iter().map(|segment| {
+        let WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes } = segment;
+        let reasons = reasons.into_iter().map(|reason| {
+            let WireReason { code, class, text, hint, span } = reason;
+            Reason { code, class, text, hint, span }
+        });
+        let reasons = reasons.collect();
+        let effects = effects.into_iter().map(Effect::from).collect();
+        Segment { span, depth, operator, program, argv, class, reasons, effects, attributes }
+    });
     let unknowns = unknowns.into_iter().map(|(span, what)| Unknown { span, what }).collect();
-    Assessment::of(segments?, unknowns)
+    Assessment::of(segments.collect(), unknowns).filter(|assessment| assessment.is_sound(&question.text))
 }
 
 #[cfg(test)]

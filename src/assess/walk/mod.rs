@@ -137,6 +137,7 @@ impl<'q> Walk<'q> {
     fn finish(mut self) -> Assessment {
         flow::exfiltration(&mut self.segments);
         if let Some(why) = self.over {
+            self.close_all();
             let mut whole = unanalysed(self.question, why);
             whole.class = self.segments.iter().map(|s| s.class).fold(whole.class, Ord::max);
             whole.attributes.extend(self.segments.iter().flat_map(|s| s.attributes.iter().copied()));
@@ -146,6 +147,18 @@ impl<'q> Walk<'q> {
         match Assessment::of(self.segments, self.unknowns) {
             Some(assessment) => assessment,
             None => unanalysed(self.question, "there is no command in it"),
+        }
+    }
+
+    /// Ends what was still open when the walk gave up: it may be more than what was found.
+    fn close_all(&mut self) {
+        for slot in 0..self.segments.len() {
+            if self.segments[slot].reasons.is_empty() {
+                let span = self.segments[slot].span;
+                self.segments[slot].attributes.insert(Attribute::Unanalysed);
+                self.raise(slot, Code::Unanalysed, Class::Write, span, "was not followed to its end");
+            }
+            self.close(slot, Code::Unanalysed, |_| "was not followed to its end".to_owned());
         }
     }
 

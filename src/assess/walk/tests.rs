@@ -577,10 +577,23 @@ fn work_is_bounded() {
         "eval ".repeat(50) + "ls",
         "{a,b}".repeat(60),
         "echo {1..99999999}".to_owned(),
+        // The walk gives up inside a segment that is still open, in a nested one too.
+        format!("a=({})", "x ".repeat(30_000)),
+        format!("probe \"$(a=({}))\"", "x ".repeat(30_000)),
+        format!("probe {}", "$(x) ".repeat(10_000)),
+        "if a; then ".to_owned() + &"probe 2>&1; ".repeat(5_000) + "fi",
     ] {
         let answer = ask(&text);
-        assert!(!answer.segments.is_empty());
+        assert!(answer.is_sound(&text), "{}", &text[..40]);
     }
+}
+
+#[test]
+fn what_is_left_open_when_the_walk_gives_up_is_not_read() {
+    let answer = ask(&format!("ls a; a=({})", "$x ".repeat(20_000)));
+    let open = answer.segments.iter().find(|s| s.reasons.iter().any(|r| r.text.contains("not followed")));
+    let open = open.expect("a segment that was open");
+    assert!(open.class >= Class::Write && open.attributes.contains(&Attribute::Unanalysed));
 }
 
 #[test]
