@@ -1,6 +1,8 @@
 //! The only integration binary: one module per promise, named after it.
 
 mod agent;
+mod console_contract;
+mod gate_faults;
 mod gate_flow;
 mod gate_limits;
 mod gate_protocol;

@@ -101,8 +101,14 @@ impl World {
 
     /// Starts a gate in the foreground and waits until it listens.
     pub fn start_gate(&mut self) {
-        let mut child =
-            self.tollgate().arg("daemon").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the gate starts");
+        let mut gate = self.tollgate();
+        gate.arg("daemon");
+        self.start_gate_by(gate);
+    }
+
+    /// As [`World::start_gate`], by a command that becomes the gate.
+    pub fn start_gate_by(&mut self, mut gate: Command) {
+        let mut child = gate.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the gate starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("the gate speaks");
         assert!(line.starts_with("listening in "), "the gate says {line:?}, {:?}", child.try_wait());
@@ -127,6 +133,17 @@ impl World {
     /// Whether the gate of this world still runs.
     pub fn gate_lives(&mut self) -> bool {
         self.gate.as_mut().is_some_and(|gate| gate.try_wait().expect("asked").is_none())
+    }
+
+    /// The process of the gate that this world started.
+    pub fn gate_pid(&self) -> rustix::process::Pid {
+        let id = self.gate.as_ref().expect("a gate runs").id();
+        rustix::process::Pid::from_raw(i32::try_from(id).expect("a pid")).expect("not 0")
+    }
+
+    /// `program` with the environment of this world.
+    pub fn program(&self, program: &str) -> Command {
+        self.command(program)
     }
 
     /// An approver: this process.

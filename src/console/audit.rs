@@ -3,8 +3,9 @@
 //! `verify` has exit statuses of its own: 10 edited, 11 gap, 12 truncated, 13 bad signature, 14 unanchored tail.
 
 use super::output::{Done, Failure, Page};
-use crate::facts::limits::AUDIT_LINE_BYTES_MAX;
+use crate::facts::limits::{AUDIT_LINE_BYTES_MAX, AUDIT_LINES_MAX};
 use crate::gate::Dirs;
+use crate::gate::protocol::{AuditLines, AuditLinesAnswer, Method};
 use crate::record::audit::{self, Finding};
 use crate::record::{visible, visible_block};
 use crate::store::Store;
@@ -12,9 +13,6 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// Lines asked for at once.
-const BATCH: usize = 1000;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -83,31 +81,33 @@ fn of_file(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     }
 }
 
-/// The store belongs to the gate while one runs.
+/// From the gate, which holds the store while it runs; else from the store itself.
 fn of_store() -> Result<Vec<Vec<u8>>, Failure> {
-    let dirs = Dirs::find()?;
-    if crate::gate::Client::approver(&dirs)?.is_some() {
-        return Err(Failure::no(
-            "the gate that is running holds the store",
-            "Stop the gate first (SIGTERM drains it), or check an export with `--file`",
-        ));
+    if let Some(mut gate) = super::gate::approver()? {
+        return in_batches(|from| {
+            let answer: AuditLinesAnswer = gate.call(Method::AuditLines, &AuditLines { from, limit: None })?;
+            Ok(answer.lines)
+        });
     }
-    let state = dirs.state()?;
+    let state = Dirs::find()?.state()?;
     if !state.exists() {
         return Ok(Vec::new());
     }
     let cannot =
         |e: &dyn std::fmt::Display| Failure::no(format!("the store cannot be read: {e}"), "Run `tollgate doctor`");
     let store = Store::open(&state).map_err(|e| cannot(&e))?;
+    in_batches(|from| store.audit_lines(from, AUDIT_LINES_MAX).wait().map_err(|e| cannot(&e)))
+}
+
+/// Lines from the first one on, until there are no more.
+fn in_batches(mut batch: impl FnMut(u64) -> Result<Vec<String>, Failure>) -> Result<Vec<Vec<u8>>, Failure> {
     let mut lines: Vec<Vec<u8>> = Vec::new();
     loop {
-        let from = lines.len() as u64 + 1;
-        let batch = store.audit_lines(from, BATCH).wait().map_err(|e| cannot(&e))?;
-        let last = batch.len() < BATCH;
-        lines.extend(batch.into_iter().map(String::into_bytes));
-        if last {
+        let more = batch(lines.len() as u64 + 1)?;
+        if more.is_empty() {
             return Ok(lines);
         }
+        lines.extend(more.into_iter().map(String::into_bytes));
     }
 }
 

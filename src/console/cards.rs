@@ -69,8 +69,8 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     }
     for file in &card.evidence {
         let hash: String = still_visible(&file.sha256).chars().take(16).collect();
-        let hash = if hash.is_empty() { "does not exist".to_owned() } else { hash };
-        line(page, "bound", &format!("{} ({}, {hash})", file.path, file.role))?;
+        let hash = if hash.is_empty() { hash } else { format!(", sha256 {hash}…") };
+        line(page, "bound", &format!("{} ({}{hash})", file.path, file.role))?;
     }
     let who = &card.requester;
     line(page, "asked by", &format!("{} (uid {}, pid {}, session {})", who.agent, who.uid, who.pid, who.session))?;
@@ -78,7 +78,7 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     let asked = relative(card.created_ms, now_ms);
     line(page, "when", &format!("asked {asked}, expires {}; {attached}", relative(card.expires_ms, now_ms)))?;
     if card.hidden > 0 {
-        line(page, "hidden", &format!("{} bytes of the command are redacted", card.hidden))?;
+        line(page, "hidden", &format!("{} places of the command are redacted", card.hidden))?;
     }
     if card.moved {
         line(page, "note", "TOLLGATE_DIR moved this gate: it is a trial, not an installation")?;

@@ -1,10 +1,12 @@
 //! Which policy is in force, and is this file one?
 
+use super::gate;
 use super::output::{Done, Failure, Page};
 use crate::assess::Class;
+use crate::gate::protocol::{Method, PolicyAnswer};
 use crate::gate::{Dirs, dirs::SYSTEM_POLICY};
-use crate::policy::{Decision, Layer, LayerKind, Policy, PolicyError};
-use crate::record::visible;
+use crate::policy::{Layer, LayerKind, Policy, PolicyError};
+use crate::record::{still_visible, visible};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +19,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// The policy that a gate started now would use
+    /// The policy in force; without a gate, the one it would start with
     Show {
         /// Answer as one JSON object
         #[arg(long)]
@@ -51,35 +53,42 @@ fn in_use() -> Result<Result<Policy, PolicyError>, Failure> {
 }
 
 fn show(json: bool) -> Done {
-    let policy = in_use()?.map_err(refused)?;
+    let policy: PolicyAnswer = match gate::approver()? {
+        Some(mut gate) => gate.call(Method::Policy, &json!({}))?,
+        None => of_files()?,
+    };
     let mut page = Page::open();
     if json {
-        page.json(&json!({"version": policy.version(), "policy": policy}))?;
+        page.json(&json!({"version": policy.version, "policy": policy.policy}))?;
         return page.done();
     }
-    let tier = policy.tier();
-    page.line(&format!("tier     {}", visible(&tier.name)))?;
-    page.line(&format!("version  {}", policy.version()))?;
+    page.line(&format!("tier     {}", still_visible(&policy.tier)))?;
+    page.line(&format!("version  {}", still_visible(&policy.version)))?;
     for class in Class::ALL {
-        page.line(&format!("  {} {}", page.class(class, 11), word(tier.cells.of(class))))?;
+        page.line(&format!("  {} {}", page.class(class, 11), policy.cells.of(class).name()))?;
     }
-    page.line(&format!("  {:11} {}", "in doubt", word(tier.doubt)))?;
-    if policy.sources().is_empty() {
+    page.line(&format!("  {:11} {}", "in doubt", policy.doubt.name()))?;
+    if policy.sources.is_empty() {
         page.line("No policy file: the built-in policy.")?;
     }
-    for source in policy.sources() {
-        page.line(&format!("from     {}", visible(&source.to_string_lossy())))?;
+    for source in &policy.sources {
+        page.line(&format!("from     {}", still_visible(source)))?;
     }
     page.done()
 }
 
-const fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Stage => "stage",
-        Decision::Prompt => "prompt",
-        Decision::Block => "block",
-    }
+/// What a gate started now would use.
+fn of_files() -> Result<PolicyAnswer, Failure> {
+    let policy = in_use()?.map_err(refused)?;
+    let odd = |e: serde_json::Error| Failure::no(format!("the policy has no form in JSON: {e}"), "Report it");
+    Ok(PolicyAnswer {
+        version: policy.version().to_owned(),
+        tier: visible(&policy.tier().name),
+        cells: policy.tier().cells,
+        doubt: policy.tier().doubt,
+        sources: policy.sources().iter().map(|path| visible(&path.to_string_lossy())).collect(),
+        policy: serde_json::to_value(&policy).map_err(odd)?,
+    })
 }
 
 fn refused(error: PolicyError) -> Failure {

@@ -49,11 +49,14 @@ pub const PENDING_PER_SESSION_MAX: u64 = 20;
 pub const PENDING_PER_UID_MAX: u64 = 200;
 /// One audit record as a line of JSON.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 * 1024;
+/// Lines of the audit chain in one answer of the gate: escaped once more, each can become two.
+pub const AUDIT_LINES_MAX: usize = 100;
 /// `history --limit`.
 pub const HISTORY_ROWS_MAX: usize = 500;
 pub const HISTORY_ROWS_DEFAULT: usize = 50;
 
 // A command escaped as JSON (6 bytes for one, at worst) must fit a line beside the environment.
+const _: () = assert!(AUDIT_LINES_MAX * AUDIT_LINE_BYTES_MAX * 2 < LINE_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX * 6 < LINE_BYTES_MAX / 2);
 const _: () = assert!(LEASE_TTL_DESTRUCTIVE_S <= LEASE_TTL_S && PARK_WAIT_S < REQUEST_TTL_S);
 const _: () = assert!(PENDING_PER_SESSION_MAX <= PENDING_PER_UID_MAX);

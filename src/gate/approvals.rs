@@ -9,7 +9,7 @@ use super::{cards, wire::Out};
 use crate::assess::Class;
 use crate::authorize::{Approver, Channel, Digest, IdPrefix, NewRule, Reconciled, Request, RuleKind};
 use crate::facts::codes::Code;
-use crate::facts::limits::{HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
+use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
 use crate::record::visible;
 use crate::store::{Decide, Story, Verb};
 use std::cell::Cell;
@@ -92,7 +92,7 @@ impl Desk {
             let story = self.gate.story(row.id).await?;
             // It may have been decided in between.
             if story.request.state == Request::Pending {
-                pending.push(cards::card(&story, self.gate.dirs.moved()));
+                pending.push(self.gate.card(&story));
             }
         }
         Ok(p::Pending { pending })
@@ -116,7 +116,7 @@ impl Desk {
     }
 
     pub async fn get(&self, by: p::ById) -> Result<p::Card, Trouble> {
-        Ok(cards::card(&self.story(&by.id).await?, self.gate.dirs.moved()))
+        Ok(self.gate.card(&self.story(&by.id).await?))
     }
 
     pub async fn decide(&self, decide: p::Decide) -> Result<p::Decided, Trouble> {
@@ -211,7 +211,7 @@ impl Desk {
         };
         let note = annotate.note.as_deref().map(|text| said(text).truncated(1024));
         gate.store.annotate(row.id, found, note, approver, gate.store.now()).await?;
-        Ok(cards::card(&gate.story(story.request.id).await?, gate.dirs.moved()))
+        Ok(gate.card(&gate.story(story.request.id).await?))
     }
 
     pub async fn lockdown(&self, lockdown: p::Lockdown) -> Result<p::LockdownAnswer, Trouble> {
@@ -253,6 +253,35 @@ impl Desk {
             clients: gate.clients.get() as u64,
             locked: gate.store.is_locked_down(),
             store,
+        })
+    }
+
+    /// Lines of the record, exactly as stored, from number `from` on; as many as fit an answer. None: there are no more.
+    pub async fn audit_lines(&self, list: p::AuditLines) -> Result<p::AuditLinesAnswer, Trouble> {
+        self.untainted()?;
+        let limit = list.limit.map_or(AUDIT_LINES_MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        if list.from == 0 || !(1..=AUDIT_LINES_MAX).contains(&limit) {
+            return Err(Trouble::with_next(
+                Code::BadRequest,
+                format!("lines count from 1, and limit is 1 to {AUDIT_LINES_MAX}"),
+                format!("Give `from` 1 or more and a limit from 1 to {AUDIT_LINES_MAX}"),
+            ));
+        }
+        Ok(p::AuditLinesAnswer { lines: self.gate.store.audit_lines(list.from, limit).await? })
+    }
+
+    /// The policy in force, which may be an older one than the files say.
+    pub fn policy(&self) -> Result<p::PolicyAnswer, Trouble> {
+        self.untainted()?;
+        let policy = self.gate.policy();
+        let odd = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("the policy has no form in JSON: {e}"));
+        Ok(p::PolicyAnswer {
+            version: policy.version().to_owned(),
+            tier: visible(&policy.tier().name),
+            cells: policy.tier().cells,
+            doubt: policy.tier().doubt,
+            sources: policy.sources().iter().map(|path| visible(&path.to_string_lossy())).collect(),
+            policy: serde_json::to_value(&*policy).map_err(odd)?,
         })
     }
 

@@ -5,28 +5,34 @@ use crate::assess::{Operand, Segment};
 use crate::authorize::evidence::FileIdentity;
 use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, End, Request};
+use crate::record::redact::Card;
 use crate::record::{visible, visible_block, visible_bytes};
 use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story};
 
-/// One request whole.
-pub fn card(story: &Story, moved: bool) -> p::Card {
+/// One request whole. `shown` is the command as only memory has it, where a client waits: nothing that runs is hidden.
+pub fn card(story: &Story, shown: Option<&Card>, moved: bool) -> p::Card {
     let row = &story.request;
     let facts = &story.evidence;
-    let file = |file: &FileIdentity, role: String| p::CardFile {
+    let file = |file: &FileIdentity, trusted: bool, role: String| p::CardFile {
         path: visible_bytes(file.path.as_bytes()),
-        role,
+        role: match unread(file, trusted) {
+            Some(why) => format!("{role}; {why}"),
+            None => role,
+        },
         sha256: file.sha256.map(|digest| digest.to_string()).unwrap_or_default(),
     };
     let programs = facts.executables.iter().map(|program| {
         let role = if program.trusted { "program, trusted" } else { "program" };
-        file(&program.file, role.to_owned())
+        file(&program.file, program.trusted, role.to_owned())
     });
-    let code = facts.closure.iter().map(|code| file(&code.file, visible(&code.reason)));
+    let code = facts.closure.iter().map(|code| file(&code.file, false, visible(&code.reason)));
     let targets = facts.targets.iter().map(|target| match &target.base {
-        Some(base) => file(base, "written or deleted".to_owned()),
-        None => {
-            p::CardFile { path: visible_bytes(target.path.as_bytes()), role: "made".to_owned(), sha256: String::new() }
-        }
+        Some(base) => file(base, false, "written or deleted".to_owned()),
+        None => p::CardFile {
+            path: visible_bytes(target.path.as_bytes()),
+            role: "made; does not exist yet".to_owned(),
+            sha256: String::new(),
+        },
     });
     p::Card {
         id: row.id.to_string(),
@@ -34,7 +40,7 @@ pub fn card(story: &Story, moved: bool) -> p::Card {
         state: row.state.name().to_owned(),
         class: story.assessment.class,
         attributes: story.assessment.attributes.clone(),
-        command: visible_block(row.command.as_str()),
+        command: visible_block(shown.map_or(row.command.as_str(), |card| card.text.as_str())),
         segments: story.assessment.segments.iter().map(segment).collect(),
         unbound: facts.unbound.iter().map(|what| visible(what)).collect(),
         evidence: programs.chain(code).chain(targets).collect(),
@@ -48,12 +54,24 @@ pub fn card(story: &Story, moved: bool) -> p::Card {
         attached: row.attached,
         created_ms: ms(row.created_wall_ms),
         expires_ms: ms(row.deadline.wall_ms.1),
-        hidden: row.command.as_str().matches("[REDACTED").count() as u64,
+        hidden: shown.map_or_else(|| row.command.as_str().matches("[REDACTED").count(), |card| card.hidden.len())
+            as u64,
         cannot_approve: (row.hides_code && !row.attached)
             .then(|| "part of what runs is hidden and its client is gone: it must ask again first".to_owned()),
         moved,
         decision: decided(story),
         execution: story.execution.as_ref().map(|row| executed(row, &story.notes)),
+    }
+}
+
+/// Why a file has no hash; `None` where it has one.
+fn unread(file: &FileIdentity, trusted: bool) -> Option<&'static str> {
+    match file.mode & libc::S_IFMT {
+        _ if file.sha256.is_some() => None,
+        libc::S_IFDIR => Some("a directory"),
+        libc::S_IFREG if trusted => Some("not hashed: only root can change it"),
+        libc::S_IFREG => Some("not hashed: its content is not bound"),
+        _ => Some("not a regular file"),
     }
 }
 

@@ -53,6 +53,7 @@ fn foreground() -> Result<(), Trouble> {
     rustix::process::umask(Mode::from_raw_mode(0o077));
     nix::sys::prctl::set_dumpable(false).map_err(|e| failed("cannot hide from debuggers")(e.into()))?;
     raise_limits();
+    sys::survive_file_limits();
     std::env::set_current_dir("/").map_err(failed("cannot leave the directory"))?;
     let run = dirs::make_private(&dirs.run()?)?;
     let state = dirs::make_private(&dirs.state()?)?;

@@ -8,7 +8,7 @@ use crate::authorize::{Action, ActionKind, AlwaysRule, Digest, Evidence, Install
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{self, Decision, Policy, Verdict};
-use crate::record::{Redactor, visible_block};
+use crate::record::{Redactor, redact, visible_block};
 use crate::store::{NewRequest, Requester};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,9 @@ pub struct Judged {
     /// The always-rule that answers the prompt.
     pub rule: Option<RuleId>,
     pub new: NewRequest,
-    /// Absolute paths that known effects write or delete.
+    /// The command as an approver sees it: nothing that runs is hidden. Kept in memory only.
+    pub shown: redact::Card,
+    /// Absolute paths outside the workspace that known effects write or delete.
     pub targets: Vec<PathBuf>,
     /// What the requester should open for the gate.
     pub unreadable: Vec<PathBuf>,
@@ -60,7 +62,9 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     };
     let shown = asked.redactor.command(&question.text);
     let targets = targets(&asked, &raw);
-    let (assessment, hides_code) = without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
+    let Hidden { assessment, code, hides_code } =
+        without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
+    let seen_whole = asked.redactor.card(&question.text, &code);
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
     let card = card(shown.as_str(), cwd.as_str(), &assessment, &verdict);
     let collected = evidence::collect(&asked, &raw, depth, card);
@@ -87,7 +91,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         hides_code,
         ttl_ms,
     };
-    Ok(Judged { asked, seen: raw, verdict, rule, new, targets, unreadable: collected.unreadable })
+    Ok(Judged { asked, seen: raw, verdict, rule, new, shown: seen_whole, targets, unreadable: collected.unreadable })
 }
 
 /// The digest of the evidence as it is now, for a request that a person has seen.
@@ -118,7 +122,7 @@ fn matching(bench: &Bench, asked: &Asked, subject: &Subject, assessment: &Assess
     bench.rules.iter().find(covers).map(|rule| rule.id)
 }
 
-/// Paths that the command's effects name as written or deleted.
+/// Paths outside the workspace that the command's effects name as written or deleted.
 fn targets(asked: &Asked, assessment: &Assessment) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = assessment
         .segments
@@ -146,6 +150,7 @@ fn targets(asked: &Asked, assessment: &Assessment) -> Vec<PathBuf> {
             | Effect::SecretRead(_)
             | Effect::ShellState(_) => None,
         })
+        .filter(|path| !asked.workspace.as_ref().is_some_and(|root| is_below(path, root)))
         .collect();
     paths.sort_unstable();
     paths.dedup();
@@ -161,12 +166,28 @@ fn card(command: &str, cwd: &str, assessment: &Assessment, verdict: &Verdict) ->
     card
 }
 
-/// The assessment with the operands that redaction hides taken out, and whether one of them is code.
-fn without_secrets(redactor: &Redactor, raw: &str, shown: &str, assessment: Assessment) -> (Assessment, bool) {
+/// Whether a path lies below `root` as it is written: one that climbs is not.
+fn is_below(path: &Path, root: &Path) -> bool {
+    path.starts_with(root) && path.components().all(|part| !matches!(part, std::path::Component::ParentDir))
+}
+
+/// What is stored of an assessment.
+struct Hidden {
+    /// The operands that redaction hides are taken out.
+    assessment: Assessment,
+    /// Byte spans of the command in which a hidden operand runs.
+    code: Vec<(usize, usize)>,
+    /// Whether one of them is code.
+    hides_code: bool,
+}
+
+/// The assessment with the operands that redaction hides taken out, and where one of them is code.
+fn without_secrets(redactor: &Redactor, raw: &str, shown: &str, assessment: Assessment) -> Hidden {
     let mut hiding = Hiding { redactor, raw, shown, hidden: Vec::new() };
     let mut out = assessment;
-    let mut hides_code = false;
+    let mut code = Vec::new();
     for segment in &mut out.segments {
+        let mut hides_code = false;
         for (at, word) in segment.argv.iter_mut().enumerate() {
             let hid = hiding.operand(word);
             hides_code |= hid && at == 0;
@@ -194,6 +215,9 @@ fn without_secrets(redactor: &Redactor, raw: &str, shown: &str, assessment: Asse
                 Effect::ProcInspect | Effect::NetInspect => {}
             }
         }
+        if hides_code {
+            code.push((segment.span.start as usize, segment.span.end as usize));
+        }
     }
     for segment in &mut out.segments {
         for reason in &mut segment.reasons {
@@ -206,8 +230,9 @@ fn without_secrets(redactor: &Redactor, raw: &str, shown: &str, assessment: Asse
     for unknown in &mut out.unknowns {
         hiding.sentence(&mut unknown.what);
     }
-    hides_code |= !hiding.hidden.is_empty() && out.attributes.contains(&Attribute::Opaque);
-    (out, hides_code)
+    let opaque = !hiding.hidden.is_empty() && out.attributes.contains(&Attribute::Opaque);
+    let hides_code = opaque || !code.is_empty();
+    Hidden { assessment: out, code, hides_code }
 }
 
 struct Hiding<'a> {

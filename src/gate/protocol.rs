@@ -5,6 +5,7 @@
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
+use crate::policy::{Cells, Decision};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,6 +63,8 @@ methods! {
     Annotate = "approval.annotate", Some(Socket::Approve);
     Lockdown = "gate.lockdown", Some(Socket::Approve);
     Status = "gate.status", Some(Socket::Approve);
+    AuditLines = "audit.lines", Some(Socket::Approve);
+    Policy = "policy.show", Some(Socket::Approve);
 }
 
 /// Something parked. Its parameters are a [`Card`].
@@ -394,7 +397,7 @@ pub struct CardSegment {
 pub struct CardFile {
     pub path: String,
     pub role: String,
-    /// Hex SHA-256; empty where the file does not exist.
+    /// Hex SHA-256; empty where the content was not read, and `role` says why.
     pub sha256: String,
 }
 
@@ -585,6 +588,34 @@ pub struct Status {
     /// Why the store refuses, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+}
+
+/// `audit.lines`: the record from line `from` (the first is 1) on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLines {
+    pub from: u64,
+    /// 1 to 100, which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// The answer of `audit.lines`; empty where the record ends before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLinesAnswer {
+    pub lines: Vec<String>,
+}
+
+/// The answer of `policy.show`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PolicyAnswer {
+    pub version: String,
+    pub tier: String,
+    pub cells: Cells,
+    pub doubt: Decision,
+    /// The files it came from; none for the built-in policy.
+    pub sources: Vec<String>,
+    /// The whole of it.
+    pub policy: Value,
 }
 
 /// An empty object: answer of `request.started`, `request.finished`, `approval.subscribe`.

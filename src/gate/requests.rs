@@ -13,6 +13,7 @@ use crate::authorize::states::Lease as LeaseState;
 use crate::authorize::{
     Action, Authority, Digest, End, ExecutionId, Lease, LeaseId, Outcome, Request, RequestId, Runner,
 };
+use crate::execute::Profile;
 use crate::facts::codes::Code;
 use crate::policy::Decision;
 use crate::record::visible;
@@ -113,6 +114,9 @@ impl Shell {
         if !need.is_empty() && already.len() == 1 {
             return Ok(p::Submitted::Need(p::Need { files: need }));
         }
+        if let Err(why) = profile(&judged).can_grant() {
+            return Err(Trouble::new(Code::CannotFence, visible(&why.to_string())));
+        }
         judged.asked.forget();
         let (session, subject) = (judged.asked.session.clone(), judged.new.subject.digest());
         let found = gate.store.reattach(session, subject, gate.store.now()).await?;
@@ -124,12 +128,13 @@ impl Shell {
             gate.changed(parked.request).await;
         }
         let parked = gate.store.park(judged.new.clone(), gate.store.now()).await?;
-        tracing::info!(request = %parked.request, class = judged.new.action.class.name(), "parked");
+        let id = parked.request;
+        tracing::info!(request = %id, class = judged.new.action.class.name(), "parked");
+        let answer = self.attach(judged, parked, false).await?;
         if gate.has_subscribers() {
-            let story = gate.story(parked.request).await?;
-            gate.broadcast(p::EVENT_REQUEST, &cards::card(&story, gate.dirs.moved()));
+            gate.broadcast(p::EVENT_REQUEST, &gate.card(&gate.story(id).await?));
         }
-        self.attach(judged, parked, false).await
+        Ok(answer)
     }
 
     /// Makes a request that no longer fits stale; then false. A lease is compared when it is claimed.
@@ -155,6 +160,7 @@ impl Shell {
         let why = visible(&judged.verdict.why);
         let class = judged.new.action.class;
         let judged = Arc::new(judged);
+        gate.attach(parked.request, Arc::clone(&judged));
         self.attached.borrow_mut().insert(parked.request, Arc::clone(&judged));
         if let Some(lease) = &parked.lease {
             return Ok(offer(&judged, lease));
@@ -263,6 +269,7 @@ impl Shell {
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
         self.attached.borrow_mut().remove(&id);
+        gate.detach(id);
         Ok(p::Claimed {
             execution: claimed.execution().to_string(),
             request: Some(id.to_string()),
@@ -327,6 +334,7 @@ impl Shell {
     pub async fn gone(&self) {
         let attached: Vec<RequestId> = self.attached.borrow_mut().drain().map(|(id, _)| id).collect();
         for id in attached {
+            self.gate.detach(id);
             if let Err(error) = self.gate.store.detach(id).await {
                 tracing::error!(request = %id, code = error.code().name(), "cannot detach");
             }
@@ -406,6 +414,16 @@ fn fence(judged: &Judged, action: Action, approved: bool) -> p::Fence {
         targets: if approved { judged.targets.iter().map(bytes).collect() } else { Vec::new() },
         forbidden: judged.asked.forbidden.iter().map(bytes).collect(),
     }
+}
+
+/// The fence that an approval would promise.
+fn profile(judged: &Judged) -> Profile {
+    let mut profile = Profile::of(judged.new.action.class);
+    profile.workspace = judged.asked.workspace.clone();
+    profile.targets = judged.targets.clone();
+    profile.forbidden = judged.asked.forbidden.clone();
+    profile.home = judged.asked.home.clone();
+    profile
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {

@@ -242,7 +242,9 @@ async fn dispatch(
             | Method::Revoke
             | Method::Annotate
             | Method::Lockdown
-            | Method::Status => no_method(),
+            | Method::Status
+            | Method::AuditLines
+            | Method::Policy => no_method(),
         },
         Side::Desk(desk) => match method {
             Method::ListPending => reply(desk.list_pending().await),
@@ -256,6 +258,8 @@ async fn dispatch(
             Method::Annotate => reply(desk.annotate(params(given)?).await),
             Method::Lockdown => reply(desk.lockdown(params(given)?).await),
             Method::Status => reply(desk.status().await),
+            Method::AuditLines => reply(desk.audit_lines(params(given)?).await),
+            Method::Policy => reply(desk.policy()),
             Method::Hello
             | Method::Submit
             | Method::Wait

@@ -2,7 +2,7 @@
 //! everything that must is in the store.
 
 use super::dirs::Dirs;
-use super::prepare::Bench;
+use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
@@ -49,6 +49,8 @@ pub struct Gate {
     rules: RefCell<Arc<Vec<AlwaysRule>>>,
     homes: RefCell<HashMap<u32, Option<PathBuf>>>,
     waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
+    /// What clients wait for, with the text that only memory holds.
+    waiting: RefCell<HashMap<RequestId, Arc<Judged>>>,
     subscribers: RefCell<HashMap<u64, Out>>,
     next_subscriber: Cell<u64>,
     draining: Cell<bool>,
@@ -96,6 +98,7 @@ impl Gate {
             rules: RefCell::new(Arc::new(rules)),
             homes: RefCell::default(),
             waiters: RefCell::default(),
+            waiting: RefCell::default(),
             subscribers: RefCell::default(),
             next_subscriber: Cell::new(0),
             draining: Cell::new(false),
@@ -166,6 +169,23 @@ impl Gate {
         ours.extend(self.layers.iter().map(|layer| layer.path.clone()).filter(|path| path.exists()));
         ours.extend(["tollgate", "tollsh"].iter().filter_map(|name| dirs::beside(name)).filter(|path| path.exists()));
         ours
+    }
+
+    /// A client waits for this request from now on.
+    pub fn attach(&self, request: RequestId, judged: Arc<Judged>) {
+        self.waiting.borrow_mut().insert(request, judged);
+    }
+
+    /// Its client is gone, or was answered for good.
+    pub fn detach(&self, request: RequestId) {
+        self.waiting.borrow_mut().remove(&request);
+    }
+
+    /// The request as an approver sees it: whole while its client waits, else as it is stored.
+    pub fn card(&self, story: &Story) -> p::Card {
+        let waiting = self.waiting.borrow();
+        let shown = waiting.get(&story.request.id).map(|judged| &judged.shown);
+        cards::card(story, shown, self.dirs.moved())
     }
 
     /// To be told when something happens to this request.

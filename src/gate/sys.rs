@@ -15,6 +15,12 @@ pub fn close_at_exec() -> std::io::Result<()> {
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// A file that may not grow (a quota, a limit of the starter) shall be an error to answer with, not the gate's death.
+pub fn survive_file_limits() {
+    // SAFETY: only sets a disposition to `ignore`; no handler runs. It cannot fail for a signal that exists.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// The sockets handed over by socket activation, with their names; none where `LISTEN_PID` is not this process.
 ///
 /// Called once, before anything else opens descriptors: they are taken over by number.

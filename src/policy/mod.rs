@@ -56,7 +56,7 @@ pub struct Verdict {
 
 /// One decision for each class.
 // INVARIANT(cells): total; there is no way to make a row with a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells {
     pub read: Decision,
     pub write: Decision,

@@ -106,8 +106,17 @@ impl Profile {
         Ok(grants)
     }
 
+    /// Whether a fence can grant all of this here: asked by the gate before it asks a person.
+    ///
+    /// # Errors
+    /// [`FenceError::Place`]: this path can be granted to nobody.
+    pub fn can_grant(&self) -> Result<(), FenceError> {
+        self.grants(&[]).map(drop)
+    }
+
     /// What an approved path opens: itself where it is there, else the directory that it will be made in. A directory
-    /// that is to be deleted needs the one above, which the kernel cannot open for one name only.
+    /// that is to be deleted needs the one above, which the kernel cannot open for one name only. Where directories
+    /// are to be made on the way, it is the first one that is there, if it may be a writable root.
     fn target(&self, path: &Path) -> Result<Grant, FenceError> {
         let refused = || FenceError::Place(path.to_owned());
         let (place, right) = match std::fs::symlink_metadata(path) {
@@ -115,8 +124,13 @@ impl Profile {
             Ok(facts) if facts.is_dir() => (path.canonicalize().map_err(|_| refused())?, Right::Tree),
             Ok(facts) if !facts.is_symlink() => (path.to_owned(), Right::Device),
             Ok(_) | Err(_) => {
-                let above = path.parent().ok_or_else(refused)?.canonicalize().map_err(|_| refused())?;
-                (above, Right::Tree)
+                let above = path.parent().ok_or_else(refused)?;
+                let there = above.ancestors().find_map(|dir| dir.canonicalize().ok()).ok_or_else(refused)?;
+                let never = workspace::Never { home: self.home.as_deref(), forbidden: &self.forbidden };
+                if !above.exists() && !never.permits(&there) {
+                    return Err(refused());
+                }
+                (there, Right::Tree)
             }
         };
         let clash = |inner: &PathBuf| inner.starts_with(&place) || place.starts_with(inner);
