@@ -6,6 +6,7 @@ use super::dirs;
 use crate::assess::{Assessment, Effect, Operand, Segment};
 use crate::authorize::evidence::{CodeFile, Executable, FileIdentity, Target};
 use crate::authorize::{Bytes, Digest, EvidenceFacts, Hasher};
+use crate::facts::builtins::is_builtin;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -19,71 +20,6 @@ const HASHED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const FILES_MAX: usize = 256;
 /// Where programs are looked for without a PATH.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Words bash runs itself: no file stands behind them.
-const BUILTINS: &[&str] = &[
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
 
 /// Programs that read their first operand as code.
 const INTERPRETERS: &[&str] = &[
@@ -178,7 +114,7 @@ impl Finder<'_> {
             Some(Operand::Known(name)) => name,
             Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => return,
         };
-        if !name.contains('/') && BUILTINS.contains(&name.as_str()) {
+        if !name.contains('/') && is_builtin(&name) {
             return;
         }
         let Some(path) = self.resolve(name) else { return };

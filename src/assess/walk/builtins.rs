@@ -8,81 +8,13 @@ use crate::assess::scope::{Content, Origin, Positional};
 use crate::assess::words::parameter::is_name;
 use crate::assess::words::value;
 use crate::assess::{Attribute, Class, Code, Effect, Operand, Span};
-
-/// Every builtin of bash.
-const BUILTINS: &[&str] = &[
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
+use crate::facts::builtins::is_builtin;
 
 /// Reserved words: an alias of one of them changes the grammar.
 const RESERVED: &[&str] = &[
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
     "select", "then", "time", "until", "while", "{", "}",
 ];
-
-pub(super) fn is_builtin(name: &str) -> bool {
-    BUILTINS.binary_search(&name).is_ok()
-}
 
 impl Walk<'_> {
     /// Reads a builtin; `false` if `name` is none.
@@ -639,12 +571,6 @@ fn conversions(format: &str) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_is_sorted() {
-        assert!(BUILTINS.is_sorted());
-        assert!(is_builtin("eval") && is_builtin(".") && !is_builtin("ls"));
-    }
 
     #[test]
     fn conversions_of_a_format() {

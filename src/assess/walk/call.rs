@@ -162,7 +162,7 @@ impl Walk<'_> {
         let ground = self.ground();
         let at =
             Invocation { program: name, args: &args[1..], span, stdin: &stdin, dialect: self.dialect, ground: &ground };
-        if plain && super::builtins::is_builtin(name) && !catalogue::knows(name) {
+        if plain && crate::facts::builtins::is_builtin(name) && !catalogue::knows(name) {
             // Reached as a program (`env true`): what it does to this shell does not last.
             self.subshell(|walk| walk.builtin(slot, name, args, Origin::Text));
             return;
