@@ -437,6 +437,7 @@ impl<'c> Judge<'_, 'c> {
             Role::PathDelete => self.delete(arg, span, how),
             Role::Host | Role::Url => self.out.reaches(&arg.value, span, how),
             Role::Remote => self.remote(arg, span, how),
+            Role::Source => self.source(arg, span, how),
             Role::Login => {
                 self.out.reaches(&arg.value, span, how);
                 if arg.text().is_some_and(|text| places::is_loopback(places::host_of(text))) {
@@ -539,6 +540,19 @@ impl<'c> Judge<'_, 'c> {
                 self.out.reads(&arg.value);
             }
             Some(_) | None => self.out.reaches(&arg.value, span, how),
+        }
+    }
+
+    /// A file, or whatever its scheme names (`http://x`, `tcp:x`): only a known beginning tells them apart.
+    fn source(&mut self, arg: &Arg, span: Span, how: &str) {
+        let local = match &arg.value {
+            Value::Known(text) | Value::Glob(text) => text.starts_with(['/', '.', '~']) || !text.contains(':'),
+            Value::Unknown { prefix } => prefix.starts_with(['/', '.', '~']),
+            Value::OneOf(_) => false,
+        };
+        match local {
+            true => self.out.reads(&arg.value),
+            false => self.out.reaches(&arg.value, span, how),
         }
     }
 
