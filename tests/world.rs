@@ -186,7 +186,10 @@ impl World {
             let this = std::env::current_exe().expect("this binary");
             for (from, name) in [(PathBuf::from(env!("CARGO_BIN_EXE_tollgate")), "tollgate"), (this, "agent")] {
                 if std::fs::hard_link(&from, bin.join(name)).is_err() {
-                    std::fs::copy(&from, bin.join(name)).expect("copied");
+                    // Another user's file cannot be linked. Copied by a process of its own: a descriptor that is open
+                    // for writing here could be inherited by a child of another test, and nobody could start the copy.
+                    let copied = Command::new("cp").arg(&from).arg(bin.join(name)).status().expect("cp");
+                    assert!(copied.success());
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! What is enforced here, what is not, and what exactly would change that?
 
 use super::output::{Done, Failure, Page};
+use crate::execute;
 use crate::gate::protocol::{Method, Status};
 use crate::gate::{Client, Dirs, dirs};
 use crate::record::visible;
-use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
@@ -39,8 +39,18 @@ enum State {
 }
 
 pub fn run(args: Args) -> Done {
-    let checks =
-        [kernel(), landlock(), namespaces(), no_new_privileges(), bash(), shell(), directories(), moved(), gate()];
+    let checks = [
+        kernel(),
+        landlock(),
+        residue(),
+        namespaces(),
+        no_new_privileges(),
+        bash(),
+        shell(),
+        directories(),
+        moved(),
+        gate(),
+    ];
     let missing = checks.iter().any(|check| check.state == State::Missing);
     let mut page = Page::open();
     if args.json {
@@ -74,33 +84,24 @@ fn kernel() -> Check {
     check("kernel", State::Good, format!("Linux {}", release.trim()), None)
 }
 
-/// The newest level the kernel enforces whole.
+/// Asked of the very code that fences.
 fn landlock() -> Check {
-    let levels = [(7, ABI::V6), (6, ABI::V6), (5, ABI::V5), (4, ABI::V4), (3, ABI::V3), (2, ABI::V2), (1, ABI::V1)];
-    let works = |abi: ABI| {
-        Ruleset::default()
-            .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(AccessFs::from_all(abi))
-            .and_then(|rules| rules.create())
-            .is_ok()
-    };
-    match levels.iter().skip(1).find(|(_, abi)| works(*abi)) {
-        Some((level, _)) if *level >= 3 => {
-            check("landlock", State::Good, format!("level {level}: files are fenced"), None)
-        }
-        Some((level, _)) => check(
-            "landlock",
-            State::Less,
-            format!("level {level}: truncating or moving files is not fenced"),
-            Some("Use a kernel of 6.2 or newer"),
-        ),
-        None => check(
-            "landlock",
-            State::Missing,
-            "not available: no fence can be built from it",
-            Some("Use a kernel of 6.2 or newer with `lsm=landlock,…` on its command line"),
-        ),
+    let levels = execute::probe();
+    let abi = levels.landlock_abi;
+    if levels.landlock {
+        return check("landlock", State::Good, format!("ABI {abi}, with seccomp: commands are fenced"), None);
     }
+    let found = match abi {
+        0 => "no Landlock: nothing can be fenced".to_owned(),
+        _ if levels.seccomp => format!("ABI {abi} is too old: nothing can be fenced"),
+        _ => format!("ABI {abi}, but no seccomp: nothing can be fenced"),
+    };
+    let remedy = "Use a kernel of 6.12 or newer with `landlock` in its `lsm=` list and seccomp filters";
+    check("landlock", State::Missing, found, Some(remedy))
+}
+
+fn residue() -> Check {
+    check("not held", State::Less, execute::RESIDUE.join("; "), None)
 }
 
 fn namespaces() -> Check {
