@@ -279,6 +279,11 @@ fn expression(at: &Invocation<'_>, args: &[Arg], place: &Place, out: &mut Readin
             "-depth" => i += usize::from(args.get(i).and_then(Arg::text).is_some_and(is_number)),
             "-files0-from" | "-samefile" | "-newer" | "-anewer" | "-cnewer" => {
                 match args.get(i) {
+                    // Names from a file need not begin with a directory: they may be options of what runs on them.
+                    Some(file) if text == "-files0-from" && args.iter().filter_map(Arg::text).any(runs) => {
+                        out.reads(&file.value);
+                        unknown_word(out, file, "options of the program that is run");
+                    }
                     Some(file) => out.reads(&file.value),
                     None => unknown_flag(out, at.program, text, arg.span),
                 }
@@ -406,6 +411,10 @@ pub fn literal_prefix(pattern: &str) -> &str {
     &pattern[..end]
 }
 
+fn runs(word: &str) -> bool {
+    matches!(word, "-exec" | "-execdir" | "-ok" | "-okdir")
+}
+
 #[cfg(test)]
 mod tests {
     use crate::assess::Class;
@@ -466,5 +475,11 @@ mod tests {
         assert_eq!(nested(&whole_reading("find a b -ok rm {} ; -execdir cat {} +")), ["rm …", "cat glob:./**"]);
         assert_eq!(nested(&whole_reading("find . -exec sh -c echo␠{} ;")), ["sh -c echo {}", "sh -c echo …"]);
         assert_eq!(nested(&whole_reading("find . -ok rm {} + ;")), ["rm glob:./** +"]);
+    }
+
+    #[test]
+    fn names_from_a_file_may_be_options() {
+        at_least(Class::Write, &["find -files0-from f -exec sort {} +", "find -files0-from f -execdir sort {} ;"]);
+        all(Class::Read, &["find -files0-from f -name x", "find . -exec sort {} +"]);
     }
 }

@@ -414,7 +414,7 @@ impl<'c> Reader<'c, '_> {
                     } else if long && leaf.style.abbreviates() && spelling.starts_with(name) {
                         prefixed.push((flag, spelling, entry));
                     }
-                    if positive.is_some_and(|p| spelling.strip_prefix("--") == Some(p)) {
+                    if positive.is_some_and(|p| spelling.strip_prefix("--") == Some(p)) && !decides(leaf, &flag) {
                         negated = Some((flag, spelling, entry));
                     }
                 }
@@ -450,4 +450,8 @@ pub fn shown(arg: &Arg) -> String {
         Value::Unknown { prefix } => format!("{prefix}…"),
         Value::OneOf(all) => all.join("|"),
     }
+}
+/// Whether giving the option makes a form fit: turned off again (`git clean -fn --no-dry-run`) it must not count as given.
+fn decides(leaf: &Entry, flag: &Flag<'_>) -> bool {
+    leaf.forms.iter().any(|form| form.any.split(' ').any(|name| flag.spellings().any(|s| s == name)))
 }

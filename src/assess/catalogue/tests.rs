@@ -219,3 +219,27 @@ fn an_entry_loaded_at_run_time_is_read_like_a_built_in_one() {
     assert_eq!(catalogue.read(&at).class, Class::Write);
     assert_eq!(catalogue.read(&Invocation { args: &args[1..], ..at }).class, Class::Read);
 }
+
+#[test]
+fn an_option_that_is_turned_off_again_does_not_count() {
+    for command in [
+        "git branch --no-list x",
+        "git branch --list --no-list x",
+        "git branch --show-current --no-show-current x",
+        "git clean -fn --no-dry-run",
+        "git apply --check --no-check f",
+        "git apply --numstat --no-numstat f",
+        "git format-patch --stdout --no-stdout HEAD",
+        "git prune -n --no-dry-run",
+    ] {
+        assert!(class_of(command) >= Class::Write, "{command}");
+    }
+    for command in [
+        "git clean -fn --dry-run",
+        "git rev-list --no-merges HEAD",
+        "git log --no-decorate",
+        "git branch --list --no-column",
+    ] {
+        assert_eq!(class_of(command), Class::Read, "{command}");
+    }
+}

@@ -137,7 +137,8 @@ impl<'t> Reader<'t> {
         self.at += len + if rest[0] == b'+' { 2 } else { 1 };
         let head = self.slice(start, self.at);
         let quoted = |text: &str| Part { quoted: true, kind: PartKind::Text(text.to_owned()) };
-        let mut parts = vec![quoted(&format!("{head}("))];
+        // An unquoted parenthesis is in no other word: it tells a list from text that looks like one.
+        let mut parts = vec![quoted(head), Part { quoted: false, kind: PartKind::Text("(".to_owned()) }];
         let (elements, text) = self.array()?;
         for (index, (subscript, value)) in elements.into_iter().enumerate() {
             if index > 0 {

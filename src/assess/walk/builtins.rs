@@ -24,7 +24,7 @@ impl Walk<'_> {
         }
         let rest = &args[1..];
         match name {
-            ":" | "true" | "false" | "echo" | "pwd" | "times" | "caller" | "dirs" | "jobs" | "help" | "type" => {}
+            ":" | "true" | "false" | "echo" | "pwd" | "times" | "caller" | "dirs" | "help" | "type" => {}
             "break" | "continue" | "return" | "exit" | "logout" => {
                 for arg in rest {
                     self.arithmetic_value(slot, &arg.value, Origin::Text, arg.span);
@@ -70,6 +70,15 @@ impl Walk<'_> {
                 }
             }
             "hash" => self.hash(slot, rest),
+            // `jobs -x` runs a command.
+            "jobs" => {
+                let lists = |t: &str| {
+                    t.strip_prefix('-').map_or(t.starts_with('%'), |f| f.bytes().all(|b| b"lnprs".contains(&b)))
+                };
+                for arg in rest.iter().filter(|arg| arg.many || !arg.text().is_some_and(lists)) {
+                    self.opaque(slot, Code::OpaqueCode, Class::Write, arg.span, "`jobs -x` runs a command");
+                }
+            }
             "history" => self.history(slot, rest),
             "kill" => self.kill(slot, rest),
             "let" => {

@@ -238,6 +238,9 @@ impl Walk<'_> {
             None => items.push(Arg { value: value::unknown(), many: true, span: command.span }),
         }
         self.spend(items.len());
+        if items.iter().any(|item| matches!(item.value, Value::Glob(_))) {
+            origin = origin.max(Origin::Data);
+        }
         let item = if asks { value::unknown() } else { one_item(&items) };
         self.influence(slot, name, None, command.span);
         if asks {
@@ -364,7 +367,7 @@ impl Walk<'_> {
                 if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
                     for side in [left, right] {
                         let value = self.words().single(side);
-                        self.arithmetic_value(slot, &value, origin, side.span);
+                        self.arithmetic_value(slot, &value, origin.max(self.doubt_of(side)), side.span);
                     }
                 }
                 if operator == "=~" {

@@ -1,9 +1,9 @@
 //! What flows from one command into the next? Data, the network's, a decoder's or known text; and what leaves.
 
-use super::{Walk, literal};
+use super::{Walk, count, literal};
 use crate::assess::reading::Inflow;
 use crate::assess::scope::Origin;
-use crate::assess::syntax::Command;
+use crate::assess::syntax::{Command, Script};
 use crate::assess::{Attribute, Class, Code, Effect, Operand, Reason, Segment};
 
 /// Programs that send what they read on standard input to another machine as it is.
@@ -13,10 +13,6 @@ const UPLOADERS: &[&str] =
 /// Programs whose output says what is there, not what is in it.
 const LISTERS: &[&str] =
     &["ls", "find", "fd", "ps", "df", "du", "date", "uname", "hostname", "whoami", "id", "pwd", "wc", "seq", "which"];
-
-/// Programs that print a number (or a plain date).
-const COUNTERS: &[&str] =
-    &["wc", "date", "expr", "nproc", "stat", "id", "seq", "du", "df", "sum", "cksum", "getconf", "tput", "pgrep"];
 
 impl Walk<'_> {
     /// What the stage whose segments begin at `from` hands to the next one.
@@ -65,20 +61,25 @@ pub(super) fn origin_of(segments: &[Segment]) -> Origin {
     });
     match worst.max() {
         None => Origin::Text,
-        Some(Origin::Data) if counts(segments) => Origin::Number,
         Some(origin) => origin,
     }
 }
 
-/// Whether the last command of a substitution prints a number.
-fn counts(segments: &[Segment]) -> bool {
+/// Where the output of a substitution comes from: a number, if all that prints can print nothing else.
+pub(super) fn origin_of_output(script: &Script, segments: &[Segment]) -> Origin {
+    let origin = origin_of(segments);
+    let numeric = matches!(origin, Origin::Data) && counts(script, segments);
+    if numeric { Origin::Number } else { origin }
+}
+
+fn counts(script: &Script, segments: &[Segment]) -> bool {
+    let [item] = script.items.as_slice() else { return false };
     let Some(shallowest) = segments.iter().map(|s| s.depth).min() else { return false };
-    let Some(last) = segments.iter().rfind(|s| s.depth == shallowest) else { return false };
-    match last.program.as_deref() {
-        Some("grep" | "rg" | "egrep" | "fgrep") => has_option(last, "-c", "--count"),
-        Some("jq") => known_args(last).any(|a| a == "length"),
-        Some(program) => COUNTERS.contains(&program),
-        None => false,
+    let mut printing = segments.iter().filter(|s| s.depth == shallowest);
+    if item.rest.is_empty() {
+        printing.next_back().is_some_and(count::prints_a_number)
+    } else {
+        printing.all(|s| count::prints_a_number(s) || count::is_fallback(s))
     }
 }
 
@@ -108,7 +109,7 @@ fn decodes(segment: &Segment) -> bool {
     }
 }
 
-fn known_args(segment: &Segment) -> impl Iterator<Item = &str> {
+pub(super) fn known_args(segment: &Segment) -> impl Iterator<Item = &str> {
     segment.argv.iter().skip(1).filter_map(|operand| match operand {
         Operand::Known(text) => Some(text.as_str()),
         Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
@@ -116,7 +117,7 @@ fn known_args(segment: &Segment) -> impl Iterator<Item = &str> {
 }
 
 /// Whether the option is there, also in a cluster; a doubtful word may be it.
-fn has_option(segment: &Segment, short: &str, long: &str) -> bool {
+pub(super) fn has_option(segment: &Segment, short: &str, long: &str) -> bool {
     let doubtful = segment
         .argv
         .iter()

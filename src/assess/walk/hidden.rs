@@ -12,6 +12,27 @@ use crate::assess::words::value;
 use crate::assess::{Attribute, Class, Code, Dialect, Effect, Operand, Span, parse};
 use crate::facts::limits::NESTED_TEXT_DEPTH_MAX;
 
+/// Variables in which the shell keeps words, paths and commands that it came across.
+const HELD_BY_THE_SHELL: &[&str] = &[
+    "_",
+    "0",
+    "PWD",
+    "OLDPWD",
+    "DIRSTACK",
+    "BASH_ARGV",
+    "BASH_ARGV0",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "COPROC",
+    "FUNCNAME",
+    "MAPFILE",
+    "OPTARG",
+    "READLINE_LINE",
+    "REPLY",
+];
+
 /// Variables that name variables are followed this far.
 const NAMES_DEEP_MAX: u8 = 4;
 
@@ -28,7 +49,11 @@ impl Walk<'_> {
                 break;
             }
             origin = origin.max(match &part.kind {
-                PartKind::Text(_) => Origin::Text,
+                PartKind::Text(text) => {
+                    self.literal_code.0 |= text.contains(['$', '`', '\\']);
+                    self.literal_code.1 |= text.contains(['[', '\\']);
+                    Origin::Text
+                }
                 PartKind::Parameter(parameter) => {
                     self.deeper(Origin::Data, |walk| walk.visit_parameter(slot, parameter))
                 }
@@ -61,7 +86,7 @@ impl Walk<'_> {
             });
         });
         self.forks -= 1;
-        flow::origin_of(&self.segments[from..])
+        flow::origin_of_output(script, &self.segments[from..])
     }
 
     fn extended_glob(&mut self, slot: usize, pattern: &str) {
@@ -142,7 +167,8 @@ impl Walk<'_> {
 
     /// `${x@P}` expands the text of `x` as a prompt: substitutions in it run.
     fn prompt(&mut self, slot: usize, p: &Parameter, span: Span) {
-        let held = self.scope.variable(&p.name).map(|v| v.content.clone());
+        // `${!x@P}` expands what the variable named by `x` holds.
+        let held = self.scope.variable(&p.name).map(|v| v.content.clone()).filter(|_| !p.indirect);
         let plain = match &held {
             Some(Content::Scalar(value)) => {
                 value::alternatives(value).is_some_and(|texts| texts.iter().all(|t| !t.contains(['$', '`', '\\'])))
@@ -165,7 +191,7 @@ impl Walk<'_> {
             match &part.kind {
                 PartKind::Text(text) => self.arithmetic_source(slot, text, word.span, 0),
                 PartKind::Parameter(p) => {
-                    let origin = self.visit_parts(slot, std::slice::from_ref(part));
+                    let origin = self.visit_parts(slot, std::slice::from_ref(part)).max(self.doubt(&p.name));
                     let inner = Word { span: word.span, parts: vec![Part { quoted: true, kind: part.kind.clone() }] };
                     let value = self.words().single(&inner);
                     if !p.length {
@@ -183,6 +209,28 @@ impl Walk<'_> {
         }
     }
 
+    /// What arithmetic may find in a variable whose text is not known: anything the shell came across, or what this
+    /// text put together from literals.
+    fn doubt(&self, name: &str) -> Origin {
+        let put_together =
+            self.literal_code == (true, true) && self.scope.variable(name).is_some_and(|v| v.origin != Origin::Number);
+        if put_together || HELD_BY_THE_SHELL.contains(&name) { Origin::Data } else { Origin::Text }
+    }
+
+    /// The same for every variable in a word.
+    pub(super) fn doubt_of(&self, word: &Word) -> Origin {
+        let doubts = word.parts.iter().map(|part| match &part.kind {
+            PartKind::Parameter(p) if !p.length => self.doubt(&p.name),
+            PartKind::Text(text) => self.doubt(text),
+            PartKind::Parameter(_)
+            | PartKind::Command(_)
+            | PartKind::Process { .. }
+            | PartKind::Arithmetic(_)
+            | PartKind::ExtendedGlob(_) => Origin::Text,
+        });
+        doubts.max().unwrap_or(Origin::Text)
+    }
+
     /// A value that arithmetic evaluates as an expression.
     pub(super) fn arithmetic_value(&mut self, slot: usize, value: &Value, origin: Origin, span: Span) {
         match value::alternatives(value) {
@@ -192,7 +240,8 @@ impl Walk<'_> {
                 }
             }
             None => {
-                let begun = value::prefix(value).contains(['[', '$', '`']);
+                // The name of a file may be anything.
+                let begun = matches!(value, Value::Glob(_)) || value::prefix(value).contains(['[', '$', '`']);
                 if begun || origin >= Origin::Data {
                     let text = "arithmetic evaluates text that is not known: a subscript in it could run commands";
                     let hint = Some("check that it is a number, or compute it in the program that prints it");
@@ -240,7 +289,11 @@ impl Walk<'_> {
 
     /// A variable whose text is evaluated as an expression in turn.
     fn arithmetic_name(&mut self, slot: usize, name: &str, span: Span, deep: u8) {
-        let Some(variable) = self.scope.variable(name).cloned() else { return };
+        let doubt = self.doubt(name);
+        let Some(variable) = self.scope.variable(name).cloned() else {
+            return self.arithmetic_value(slot, &value::unknown(), doubt, span);
+        };
+        let origin = variable.origin.max(doubt);
         match variable.content {
             Content::Scalar(value) if deep < NAMES_DEEP_MAX => match value::alternatives(&value) {
                 Some(texts) => {
@@ -248,11 +301,11 @@ impl Walk<'_> {
                         self.arithmetic_source(slot, text, span, deep + 1);
                     }
                 }
-                None => self.arithmetic_value(slot, &value, variable.origin, span),
+                None => self.arithmetic_value(slot, &value, origin, span),
             },
             Content::Unset => {}
             Content::Scalar(_) | Content::Array(_) | Content::Unknown => {
-                self.arithmetic_value(slot, &value::unknown(), variable.origin, span);
+                self.arithmetic_value(slot, &value::unknown(), origin, span);
             }
         }
     }

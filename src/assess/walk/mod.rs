@@ -7,6 +7,7 @@
 mod builtins;
 mod call;
 mod control;
+mod count;
 mod flow;
 mod hidden;
 pub(super) mod literal;
@@ -85,6 +86,8 @@ pub(super) struct Walk<'q> {
     jumped: Option<Scope>,
     /// Loops and calls around.
     jumps: u32,
+    /// Literal text so far holds a `$` or backquote, and a `[`: what arithmetic needs to run a command.
+    literal_code: (bool, bool),
     /// Extended patterns are in order here (`[[ x == @(a|b) ]]`).
     patterns: bool,
     /// For text inside text: the span it has in the whole.
@@ -125,6 +128,7 @@ impl<'q> Walk<'q> {
             stdin_is_file: false,
             jumped: None,
             jumps: 0,
+            literal_code: (false, false),
             patterns: false,
             here: None,
             calls: Vec::new(),

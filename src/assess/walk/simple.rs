@@ -34,6 +34,7 @@ impl Walk<'_> {
                 assignments.iter().map(|a| (a.name.clone(), self.scope.variable(&a.name).cloned())).collect();
             let splits_unknown = self.scope.splits_unknown;
             self.assignments(slot, assignments, true);
+            self.lists_given_as_text(slot, &args, words);
             self.stdin = stdin;
             self.call(slot, &args, origin);
             if assignments.iter().any(|a| a.name == "IFS") {
@@ -172,6 +173,49 @@ impl Walk<'_> {
         }
     }
 
+    /// `declare -a 'a=($(x))'`, or the same of a variable that is a list already: the text is expanded after all.
+    fn lists_given_as_text(&mut self, slot: usize, args: &[Arg], words: &[Word]) {
+        let mut leads = args.iter().take(3).filter_map(Arg::text);
+        if !leads.any(|name| name != "alias" && DECLARES.contains(&name)) {
+            return;
+        }
+        let as_list = args.iter().any(|arg| match arg.text() {
+            Some(text) => text.starts_with('-') && text.contains(['a', 'A']),
+            None => value::prefix(&arg.value).is_empty(),
+        });
+        for word in words.iter().skip(1).filter(|word| !is_written_list(word)) {
+            let held = self.words().single(word);
+            let may_be_list = |text: &str| {
+                let Some((name, list)) = text.split_once('=') else { return false };
+                let name = name.split(['[', '+']).next().unwrap_or(name);
+                let content = self.scope.variable(name).map(|v| &v.content);
+                let (is_list, may_be) = (matches!(content, Some(Content::Array(_))), content.is_some());
+                match value::alternatives(&held) {
+                    Some(_) => {
+                        (as_list || is_list || may_be)
+                            && list.starts_with('(')
+                            && list.contains(['$', '`', '<', '>', '['])
+                    }
+                    None => (as_list || is_list) && (list.is_empty() || list.starts_with('(')),
+                }
+            };
+            let hides = match value::alternatives(&held) {
+                Some(texts) => texts.iter().any(|text| may_be_list(text)),
+                None => may_be_list(value::prefix(&held)),
+            };
+            if hides {
+                let span = self.at(word.span);
+                self.opaque(
+                    slot,
+                    Code::HiddenCode,
+                    Class::Write,
+                    span,
+                    "a list that is given as text is expanded again",
+                );
+            }
+        }
+    }
+
     /// `x+=more`.
     fn appended(&self, name: &str, more: Content) -> Content {
         let held = self.scope.variable(name).map(|v| &v.content);
@@ -193,6 +237,11 @@ impl Walk<'_> {
             ) => Content::Unknown,
         }
     }
+}
+
+/// Whether the word is written as `name=( … )`: its elements were read with the command.
+fn is_written_list(word: &Word) -> bool {
+    matches!(word.parts.get(1), Some(Part { quoted: false, kind: PartKind::Text(text) }) if text == "(")
 }
 
 /// Whether the word is written as `name=…` or `name+=…`.

@@ -606,3 +606,67 @@ fn parents_come_first_and_depth_tells() {
         [(0, "", Some("echo")), (1, "$(", Some("cat")), (0, "&&", Some("timeout")), (1, "timeout", Some("ls"))]
     );
 }
+
+#[test]
+fn what_arithmetic_evaluates_is_a_number_or_was_read() {
+    all(
+        "write",
+        &[
+            "n=$(date +'a[$(touch x)]'); echo $((n + 1))",
+            "n=$(stat -c %n f); echo $((n))",
+            "n=$(seq -f 'a[$(touch x)]%g' 1); echo $((n))",
+            "n=$(expr \"$x\" : '\\(.*\\)'); echo $((n))",
+            "n=$(wc -l *); echo $((n + 1))",
+            "n=$(grep -c x *); echo $((n + 1))",
+            "n=$(grep -rc x .); echo $((n + 1))",
+            "n=$(cat f; wc -l < f); echo $((n))",
+            ": 'a[$(touch x)]'; echo $((_))",
+            ": 'a[$(touch x)]'; [[ $_ -eq 1 ]]",
+            "cd a*; echo $((${PWD##*/}))",
+            "getopts a: o '-aa[$(touch x)]'; echo $((OPTARG))",
+            ": ${x:='a[$(touch x)]'}; echo $((x))",
+            "y='a[$(touch x)]'; x=${y^^b}; echo $((x))",
+            "for d in *; do echo $((d)); done",
+            "x=y y='$(touch x)'; echo \"${!x@P}\"",
+        ],
+    );
+    all(
+        "read",
+        &[
+            "n=$(grep -c x f || true); echo $((n + 1))",
+            "s=$(date +%s); ls; e=$(date +%s); echo $((e - s))",
+            "s=$(stat -c %s f); echo $((s / 1024))",
+            "for i in {1..5000}; do echo $((i * 2)); done",
+            ": ${n:=5}; echo $((n))",
+        ],
+    );
+}
+
+#[test]
+fn a_list_that_is_given_as_text_is_expanded_again() {
+    all(
+        "write",
+        &[
+            "declare -a 'a=($(touch x))'",
+            "readonly -a \"a=(\\$(touch x))\"",
+            "declare -a a; a=1; declare a='($(touch x))'",
+            "declare -A a; a[x]=1; declare a+='($(touch x))'",
+            "declare -a \"a=$(cat f)\"",
+        ],
+    );
+    all(
+        "read",
+        &[
+            "declare -a files=($(ls)); echo ${#files[@]}",
+            "declare -A m=([a]=1 [b]=2); echo ${m[a]}",
+            "declare a='($(touch x))'",
+            "declare -a b=(\"$x\" y)",
+        ],
+    );
+}
+
+#[test]
+fn jobs_can_run_a_command() {
+    all("write", &["jobs -x touch x", "jobs -lx touch x", "jobs $x"]);
+    all("read", &["jobs", "jobs -l", "jobs %1"]);
+}
