@@ -38,13 +38,13 @@ pub fn run(args: Args) -> Done {
     let now = moment::now_ms();
     for row in &rows {
         let outcome = match (&row.execution, &row.decision) {
-            (Some(execution), _) => cards::executed(execution),
-            (None, Some(decision)) => cards::decided(decision, now),
+            (Some(execution), _) => format!("  [{}]", cards::executed(execution)),
+            (None, Some(decision)) => format!("  [{}]", cards::decided(decision, now)),
             (None, None) => String::new(),
         };
         let class = page.class(row.class, 11);
         page.line(&format!(
-            "{:12} {}  {class} {:12} {}  [{outcome}]",
+            "{:12} {}  {class} {:12} {}{outcome}",
             moment::relative(row.at_ms, now),
             cards::short(&row.id),
             crate::record::still_visible(&row.state),
