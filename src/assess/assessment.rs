@@ -118,6 +118,19 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The path it acts on, if it acts on one.
+    pub const fn path_mut(&mut self) -> Option<&mut Operand> {
+        match self {
+            Effect::ReadPath(path) | Effect::WritePath(path) | Effect::DeletePath(path) | Effect::SecretRead(path) => {
+                Some(path)
+            }
+            Effect::UnixSocket(path) | Effect::Device(path) => Some(path),
+            Effect::Exec(_) | Effect::NetOut(_) | Effect::NetListen(_) | Effect::Signal(_) => None,
+            Effect::UsesCredential(_) | Effect::Install(_) | Effect::Privilege(_) => None,
+            Effect::EnvInfluence(_) | Effect::ShellState(_) | Effect::ProcInspect | Effect::NetInspect => None,
+        }
+    }
+
     /// The least class a command with this effect can have, whatever its operand.
     pub const fn floor(&self) -> Class {
         match self {

@@ -114,7 +114,7 @@ impl Finder<'_> {
             Some(Operand::Known(name)) => name,
             Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => return,
         };
-        if !name.contains('/') && is_builtin(&name) {
+        if !name.contains('/') && is_builtin(name) {
             return;
         }
         let Some(path) = self.resolve(name) else { return };

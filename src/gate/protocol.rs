@@ -320,6 +320,9 @@ pub struct Outcome {
     /// What the fence was seen to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// What else is worth knowing (descriptors that were closed, stragglers that were ended).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Exit status, signal, or proof that nothing ran.

@@ -290,7 +290,7 @@ impl Shell {
     pub async fn finished(&self, finished: p::Finished) -> Result<p::Done, Trouble> {
         let gate = &self.gate;
         let execution = self.own_execution(&finished.execution).await?;
-        let p::Outcome { ended, duration_ms, fence, refused } = finished.outcome;
+        let p::Outcome { ended, duration_ms, fence, refused, notes } = finished.outcome;
         let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
         let end = match ended {
             p::Ended::Exit(code) => End::Exit(u8::try_from(code).map_err(|_| malformed("exit"))?),
@@ -307,7 +307,7 @@ impl Shell {
             fence: text(&fence),
             refused: refused.iter().take(16).map(|one| text(one)).collect(),
             after: Vec::new(),
-            notes: Vec::new(),
+            notes: notes.iter().take(16).map(|one| text(one)).collect(),
         };
         gate.store.finished(execution, outcome, gate.store.now()).await?;
         self.ended(execution).await;

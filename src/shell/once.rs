@@ -94,7 +94,8 @@ fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
         ended,
         duration_ms: outcome.duration.as_millis().try_into().unwrap_or(u64::MAX),
         fence: outcome.fence,
-        refused: outcome.notes,
+        refused: Vec::new(),
+        notes: outcome.notes,
     };
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
     outcome.ended.status()
@@ -125,6 +126,7 @@ fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> R
         duration_ms: 0,
         fence: String::new(),
         refused: Vec::new(),
+        notes: Vec::new(),
     };
     // One way, as above.
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));

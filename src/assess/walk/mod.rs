@@ -340,7 +340,8 @@ impl<'q> Walk<'q> {
                 }
             }
         }
-        segment.effects.extend(reading.effects);
+        let place = &self.scope.place;
+        segment.effects.extend(reading.effects.into_iter().map(|effect| from_the_start(effect, place)));
         segment.attributes.extend(reading.attributes);
         self.unknowns.extend(reading.unknowns);
     }
@@ -378,4 +379,22 @@ impl<'q> Walk<'q> {
             self.scope.untrusted = self.scope.untrusted.or(Some("what names mean was changed before it"));
         }
     }
+}
+
+/// After `cd sub`, `x` is `sub/x` for everybody who knows only where the command began: the fence, the card, the lease.
+fn from_the_start(mut effect: Effect, place: &Place) -> Effect {
+    let Some(operand) = effect.path_mut() else { return effect };
+    let path = match operand {
+        Operand::Known(path) | Operand::Glob(path) | Operand::Unknown { prefix: path } => path,
+        Operand::Any => return effect,
+    };
+    if path.starts_with(['/', '~']) {
+        return effect;
+    }
+    match place {
+        Place::Start => {}
+        Place::At(moved) => *path = format!("{}/{path}", moved.trim_end_matches('/')),
+        Place::Unknown => *operand = Operand::Unknown { prefix: String::new() },
+    }
+    effect
 }

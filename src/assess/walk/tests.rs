@@ -1,6 +1,6 @@
 //! What the walk says, in one table per hiding place: `class code` of the whole, the nearest harmless neighbour beside.
 
-use crate::assess::{Assessment, Attribute, Class, Code, Question, assess};
+use crate::assess::{Assessment, Attribute, Class, Code, Effect, Operand, Question, assess};
 
 fn ask(text: &str) -> Assessment {
     assess(&Question::text_only(text))
@@ -545,6 +545,27 @@ fn the_directory_moves_what_paths_mean() {
     );
     says("cd src && cat x", "read");
     says("(cd /etc); echo x > passwd_copy", "write");
+}
+
+#[test]
+fn effects_name_paths_from_where_the_command_began() {
+    let touched = |text: &str| -> Vec<Operand> {
+        let written = |effect: &Effect| match effect {
+            Effect::WritePath(path) | Effect::DeletePath(path) => Some(path.clone()),
+            Effect::ReadPath(_) | Effect::SecretRead(_) | Effect::UnixSocket(_) | Effect::Device(_) => None,
+            Effect::Exec(_) | Effect::NetOut(_) | Effect::NetListen(_) | Effect::Signal(_) => None,
+            Effect::UsesCredential(_) | Effect::Install(_) | Effect::Privilege(_) => None,
+            Effect::EnvInfluence(_) | Effect::ShellState(_) | Effect::ProcInspect | Effect::NetInspect => None,
+        };
+        ask(text).segments.iter().flat_map(|segment| segment.effects.iter().filter_map(written)).collect()
+    };
+    let known = |path: &str| vec![Operand::Known(path.to_owned())];
+    assert_eq!(touched("rm x"), known("x"));
+    assert_eq!(touched("cd sub && rm x"), known("sub/x"));
+    assert_eq!(touched("cd sub; cd deeper; echo y > x"), known("sub/deeper/x"));
+    assert_eq!(touched("(cd sub; ls); rm x"), known("x"));
+    assert_eq!(touched("cd sub && rm /tmp/x"), known("/tmp/x"));
+    assert_eq!(touched("cd \"$dir\" && touch x"), vec![Operand::Unknown { prefix: String::new() }]);
 }
 
 #[test]
