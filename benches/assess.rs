@@ -1,8 +1,8 @@
-//! What does it cost to read a command? Short, medium and long text, both parsers included.
+//! What does it cost to read a command and to say what it would do? Short, medium and long text, both parsers included.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tollgate::assess::{Dialect, parse};
+use tollgate::assess::{Dialect, Question, assess, parse};
 
 /// A here-document of this many lines, as agents write files.
 fn long(lines: usize) -> String {
@@ -23,24 +23,40 @@ fn script(lines: usize) -> String {
     text
 }
 
-fn parsing(c: &mut Criterion) {
+fn texts() -> [(&'static str, String); 5] {
     let medium =
         "cd src && grep -rn \"fn main\" --include='*.rs' . | sort -u | head -20 > \"$(mktemp -d)/list\" 2>/dev/null";
-    let texts = [
+    [
         ("word", "ls".to_owned()),
         ("short", "git status --short".to_owned()),
         ("medium", medium.to_owned()),
         ("here-document of 200 lines", long(200)),
         ("script of 200 lines", script(200)),
-    ];
-    let mut group = c.benchmark_group("parse");
-    group.sample_size(20).measurement_time(std::time::Duration::from_secs(1));
-    group.warm_up_time(std::time::Duration::from_millis(300));
-    for (name, text) in &texts {
-        group.bench_function(*name, |b| b.iter(|| parse::script(black_box(text), Dialect::Bash)));
-    }
-    group.finish();
+    ]
 }
 
-criterion_group!(benches, parsing);
+fn reading(c: &mut Criterion) {
+    for (stage, name) in [(Stage::Parse, "parse"), (Stage::Assess, "assess")] {
+        let mut group = c.benchmark_group(name);
+        group.sample_size(20).measurement_time(std::time::Duration::from_secs(1));
+        group.warm_up_time(std::time::Duration::from_millis(300));
+        for (name, text) in texts() {
+            let question = Question::text_only(text);
+            assert!(parse::script(&question.text, Dialect::Bash).is_ok(), "{name} is understood");
+            group.bench_function(name, |b| match stage {
+                Stage::Parse => b.iter(|| parse::script(black_box(&question.text), Dialect::Bash)),
+                Stage::Assess => b.iter_with_large_drop(|| assess(black_box(&question))),
+            });
+        }
+        group.finish();
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Parse,
+    Assess,
+}
+
+criterion_group!(benches, reading);
 criterion_main!(benches);
