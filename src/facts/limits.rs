@@ -4,11 +4,13 @@
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
 /// Deepest nesting of one kind of opener (also unclosed ones) before parsing.
 pub const NESTING_PER_KIND_MAX: usize = 12;
+/// Deepest nesting of `[`: a subscript inside a subscript is evaluated again at every level.
+pub const NESTING_BRACKETS_MAX: usize = 5;
 /// Deepest nesting of all openers together.
 pub const NESTING_TOTAL_MAX: usize = 24;
 /// Most commands in one text, nested ones included.
 pub const COMMANDS_MAX: usize = 4096;
-/// Longest run of digits before `<` or `>`.
+/// Longest run of digits before `<` or `>`, or behind a `~`.
 pub const REDIRECT_DIGITS_MAX: usize = 9;
 /// Longest text of one value (a variable, a word) that is carried along while words are evaluated.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -28,6 +30,8 @@ pub const NESTED_TEXT_DEPTH_MAX: usize = 8;
 pub const VARIABLES_MAX: usize = 512;
 /// Most segments of one assessment.
 pub const SEGMENTS_MAX: usize = 8192;
+/// Most reasons of one segment; what it touches is among its effects all the same.
+pub const REASONS_MAX: usize = 64;
 /// Longest line on either socket, newline included.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A parked request waits this long for a decision.

@@ -103,6 +103,10 @@ impl<'t> Reader<'t> {
             match (byte, self.peek_at(1)) {
                 (b'`', _) => break,
                 (b'\\', Some(b'\n')) => self.at += 2,
+                (b'\\', Some(b'\\')) if self.peek_at(2) == Some(b'\\') && self.peek_at(3) == Some(b'`') => {
+                    // One more or one less and a command begins here: not a line to guess on.
+                    return self.no("a backquote inside backquotes is escaped twice");
+                }
                 (b'\\', Some(next)) => {
                     let escaped = matches!(next, b'$' | b'`' | b'\\') || (quoted && next == b'"');
                     if !escaped {

@@ -116,7 +116,6 @@ const SHOWN: &[(&str, usize)] = &[
     ("probe \"`probe \\`hidden\\``\"", 1),
     ("probe `probe \"\\$(hidden)\"`", 1),
     ("probe \"`probe \\\"$(hidden)\\\"`\"", 1),
-    ("probe `probe \\\\\\`hidden\\\\\\``", 0),
     ("probe <(hidden) >(hidden)", 2),
     ("probe \"<(notthis)\" '$(notthis)' \\$\\(notthis\\)", 0),
     ("probe $\"a $(hidden)\"", 1),
@@ -224,6 +223,7 @@ const NEVER_LOST: &[&str] = &[
     "probe\rhidden",
     "probe $(( 1 # ))\n)) ; hidden\n))",
     "[[ a == b ]]hidden",
+    "probe `probe \\\\\\`hidden\\\\\\``",
 ];
 
 #[test]

@@ -1,7 +1,9 @@
 //! Is this text small, plain and flat enough to be handed to parsers at all? Counted in one pass, before any of them.
 
 use super::{Rejected, Span};
-use crate::facts::limits::{COMMAND_BYTES_MAX, NESTING_PER_KIND_MAX, NESTING_TOTAL_MAX, REDIRECT_DIGITS_MAX};
+use crate::facts::limits::{
+    COMMAND_BYTES_MAX, NESTING_BRACKETS_MAX, NESTING_PER_KIND_MAX, NESTING_TOTAL_MAX, REDIRECT_DIGITS_MAX,
+};
 
 /// The kinds of bracket that are counted, each with its own depth.
 const OPENERS: [(u8, u8); 3] = [(b'(', b')'), (b'{', b'}'), (b'[', b']')];
@@ -34,12 +36,17 @@ fn nesting(bytes: &[u8]) -> Result<(), Rejected> {
     let mut depth = [0usize; OPENERS.len()];
     let mut total = 0usize;
     let mut digits = 0usize;
+    let mut tilde = false;
     for (at, &byte) in bytes.iter().enumerate() {
         let span = Span::new(at as u32, at as u32 + 1);
         if byte.is_ascii_digit() {
             digits += 1;
+            if tilde && digits > REDIRECT_DIGITS_MAX {
+                return Err(Rejected::new("the number behind a `~` is too long", span));
+            }
             continue;
         }
+        tilde = byte == b'~' || (tilde && digits == 0 && matches!(byte, b'+' | b'-'));
         if matches!(byte, b'<' | b'>') && digits > REDIRECT_DIGITS_MAX {
             return Err(Rejected::new("the number before a redirect is too long", span));
         }
@@ -48,7 +55,8 @@ fn nesting(bytes: &[u8]) -> Result<(), Rejected> {
             if byte == *open {
                 depth[kind] += 1;
                 total += 1;
-                if depth[kind] > NESTING_PER_KIND_MAX || total > NESTING_TOTAL_MAX {
+                let most = if byte == b'[' { NESTING_BRACKETS_MAX } else { NESTING_PER_KIND_MAX };
+                if depth[kind] > most || total > NESTING_TOTAL_MAX {
                     let shown = char::from(byte);
                     return Err(Rejected::new(format!("`{shown}` is nested too deep"), span));
                 }

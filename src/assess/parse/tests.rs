@@ -88,5 +88,25 @@ fn text_outside_the_limits_is_refused_before_any_parser() {
     assert!(refused(&"x\n".repeat(most + 1)).contains("more than"));
     assert!(refused(&format!("{}`x`", "x $(x)\n".repeat(most / 2))).contains("more than"));
     assert!(refused("x 1234567890>y").contains("too long"));
+    for text in ["x ~1234567890", "x ~+1234567890/", "x ~-1234567890"] {
+        assert!(refused(text).contains("too long"), "{text}");
+    }
+    read("x ~1 ~+2 ~-3 a~b 1234567890 ~/1234567890");
+    assert!(refused(&("x ".to_owned() + &"${a[".repeat(6) + "0" + &"]}".repeat(6))).contains("nested too deep"));
+    read(r#"x "${a[${b[0]}]}" [[:alpha:]]"#);
     assert!(refused(&"a".repeat(crate::facts::limits::COMMAND_BYTES_MAX + 1)).contains("longer than"));
+}
+
+#[test]
+fn a_backquote_that_is_escaped_twice_is_not_guessed_on() {
+    assert!(refused(r"probe `probe \\\`inner\\\``").contains("escaped twice"));
+    read(r"probe `probe \`inner\``");
+}
+
+#[test]
+fn the_zero_byte_alone_is_the_empty_text() {
+    // bash 5.2: `set -- $'\0'; echo $#` prints 1, `printf '<%s>' $'\0'` prints <>.
+    assert_eq!(words(r"read -r -d $'\0' name")[3].parts, []);
+    assert_eq!(words(r"probe $'\x00' $'\000'")[1].parts, words("probe ''")[1].parts);
+    assert!(refused(r"probe $'a\0b'").contains("not text"));
 }

@@ -304,6 +304,10 @@ impl<'t> Reader<'t> {
                 }
             }
         }
+        if out == [0] {
+            // The byte that ends a text: `$'\0'` alone is the empty text, as in `read -d $'\0'`.
+            return Ok(String::new());
+        }
         match String::from_utf8(out) {
             Ok(text) if !text.contains('\0') => Ok(text),
             Ok(_) | Err(_) => self.no("`$'…'` stands for bytes that are not text"),
