@@ -55,8 +55,7 @@ struct Path {
 /// One row: where, and what it means to write or to read there.
 struct Row {
     /// `/etc/**`, `~/.ssh/id_*`, `**/.git/hooks/**`: `*` inside one part, `**` any parts.
-    /// Blank-separated.
-    at: &'static str,
+    at: &'static [&'static str],
     write: Option<Meaning>,
     read: Option<Meaning>,
 }
@@ -111,141 +110,409 @@ const SECRET: Meaning = Meaning {
 /// First match wins, so the narrower rows come first.
 const ROWS: &[Row] = &[
     Row {
-        at: "
-            /etc/tollgate/** /var/lib/tollgate/** /run/tollgate/** /run/user/*/tollgate/** ~/.local/state/tollgate/**
-            ~/.config/tollgate/**
-        ",
+        at: &[
+            "/etc/tollgate/**",
+            "/var/lib/tollgate/**",
+            "/run/tollgate/**",
+            "/run/user/*/tollgate/**",
+            "~/.local/state/tollgate/**",
+            "~/.config/tollgate/**",
+        ],
         write: Some(GATE),
         read: Some(GATE_READ),
     },
     Row {
-        at: "
-            /usr/**/tollgate /usr/**/tollsh ~/**/bin/tollgate ~/**/bin/tollsh /bin/tollgate /bin/tollsh
-        ",
+        at: &[
+            "/usr/**/tollgate",
+            "/usr/**/tollsh",
+            "~/**/bin/tollgate",
+            "~/**/bin/tollsh",
+            "/bin/tollgate",
+            "/bin/tollsh",
+        ],
         write: Some(GATE),
         read: None,
     },
-    Row { at: "**/.tollgate.toml", write: Some(POLICY), read: None },
+    Row { at: &["**/.tollgate.toml"], write: Some(POLICY), read: None },
     // Nothing, streams, and scratch space that looks like a device.
     Row {
-        at: "
-            /dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/fd/* /dev/shm/** /dev/zero /dev/full
-            /proc/self/fd/*
-        ",
+        at: &[
+            "/dev/null",
+            "/dev/stdin",
+            "/dev/stdout",
+            "/dev/stderr",
+            "/dev/tty",
+            "/dev/fd/*",
+            "/dev/shm/**",
+            "/dev/zero",
+            "/dev/full",
+            "/proc/self/fd/*",
+        ],
         write: None,
         read: None,
     },
-    Row { at: "/dev/**", write: Some(DEVICE), read: None },
+    Row { at: &["/dev/**"], write: Some(DEVICE), read: None },
     Row {
-        at: "/proc/*/environ /proc/*/mem /proc/kcore /dev/mem /dev/kmem",
+        at: &["/proc/*/environ", "/proc/*/mem", "/proc/kcore", "/dev/mem", "/dev/kmem"],
         write: Some(SYSTEM),
         read: Some(SECRET),
     },
     Row {
-        at: "
-            /etc/shadow* /etc/gshadow* /etc/sudoers* /etc/sudoers.d/** /etc/ssh/ssh_host_*_key /etc/ssl/private/**
-            /etc/krb5.keytab /etc/security/opasswd /var/lib/secrets/** /var/run/secrets/** /run/secrets/**
-            /etc/kubernetes/**/*.conf /etc/kubernetes/pki/**/*.key /etc/rancher/**/*.yaml /etc/wireguard/**
-            /etc/NetworkManager/system-connections/**
-        ",
+        at: &[
+            "/etc/shadow*",
+            "/etc/gshadow*",
+            "/etc/sudoers*",
+            "/etc/sudoers.d/**",
+            "/etc/ssh/ssh_host_*_key",
+            "/etc/ssl/private/**",
+            "/etc/krb5.keytab",
+            "/etc/security/opasswd",
+            "/var/lib/secrets/**",
+            "/var/run/secrets/**",
+            "/run/secrets/**",
+            "/etc/kubernetes/**/*.conf",
+            "/etc/kubernetes/pki/**/*.key",
+            "/etc/rancher/**/*.yaml",
+            "/etc/wireguard/**",
+            "/etc/NetworkManager/system-connections/**",
+        ],
         write: Some(SYSTEM_START),
         read: Some(SECRET),
     },
     Row {
-        at: "
-            /etc/cron* /etc/cron*/** /var/spool/cron/** /var/spool/at/** /etc/anacrontab /etc/systemd/** /etc/init.d/**
-            /etc/init/** /etc/rc* /etc/rc*/** /etc/profile /etc/profile.d/** /etc/bash* /etc/zsh* /etc/zsh/**
-            /etc/environment /etc/ld.so.* /etc/ld.so.conf.d/** /etc/pam.d/** /etc/passwd* /etc/group* /etc/udev/**
-            /etc/xdg/autostart/** /etc/apt/** /etc/modules* /etc/modprobe.d/** /lib/systemd/** /usr/lib/systemd/**
-            /Library/LaunchDaemons/** /Library/LaunchAgents/** /etc/inittab /etc/update-motd.d/** /etc/hosts
-        ",
+        at: &[
+            "/etc/cron*",
+            "/etc/cron*/**",
+            "/var/spool/cron/**",
+            "/var/spool/at/**",
+            "/etc/anacrontab",
+            "/etc/systemd/**",
+            "/etc/init.d/**",
+            "/etc/init/**",
+            "/etc/rc*",
+            "/etc/rc*/**",
+            "/etc/profile",
+            "/etc/profile.d/**",
+            "/etc/bash*",
+            "/etc/zsh*",
+            "/etc/zsh/**",
+            "/etc/environment",
+            "/etc/ld.so.*",
+            "/etc/ld.so.conf.d/**",
+            "/etc/pam.d/**",
+            "/etc/passwd*",
+            "/etc/group*",
+            "/etc/udev/**",
+            "/etc/xdg/autostart/**",
+            "/etc/apt/**",
+            "/etc/modules*",
+            "/etc/modprobe.d/**",
+            "/lib/systemd/**",
+            "/usr/lib/systemd/**",
+            "/Library/LaunchDaemons/**",
+            "/Library/LaunchAgents/**",
+            "/etc/inittab",
+            "/etc/update-motd.d/**",
+            "/etc/hosts",
+        ],
         write: Some(SYSTEM_START),
         read: None,
     },
     Row {
-        at: "
-            / /* /bin/** /sbin/** /lib/** /lib32/** /lib64/** /libx32/** /usr /usr/** /boot/** /etc/** /sys/** /proc/**
-            /var/lib/** /var/spool/** /var/cache/** /var/run/* /run/* /run/systemd/** /var/db/** /snap/** /efi/**
-            /System/** /Library/** /nix/** /gnu/** /private/etc/** /root/../** /dev /Windows/** /mnt/c/Windows/**
-        ",
+        at: &[
+            "/",
+            "/*",
+            "/bin/**",
+            "/sbin/**",
+            "/lib/**",
+            "/lib32/**",
+            "/lib64/**",
+            "/libx32/**",
+            "/usr",
+            "/usr/**",
+            "/boot/**",
+            "/etc/**",
+            "/sys/**",
+            "/proc/**",
+            "/var/lib/**",
+            "/var/spool/**",
+            "/var/cache/**",
+            "/var/run/*",
+            "/run/*",
+            "/run/systemd/**",
+            "/var/db/**",
+            "/snap/**",
+            "/efi/**",
+            "/System/**",
+            "/Library/**",
+            "/nix/**",
+            "/gnu/**",
+            "/private/etc/**",
+            "/root/../**",
+            "/dev",
+            "/Windows/**",
+            "/mnt/c/Windows/**",
+        ],
         write: Some(SYSTEM),
         read: None,
     },
     // Credentials in a home.
     Row {
-        at: "~/.ssh/*.pub ~/.ssh/known_hosts* **/.ssh/*.pub **/.ssh/known_hosts*",
+        at: &["~/.ssh/*.pub", "~/.ssh/known_hosts*", "**/.ssh/*.pub", "**/.ssh/known_hosts*"],
         write: None,
         read: None,
     },
     Row {
-        at: "
-            ~/.ssh/authorized_keys* ~/.ssh/rc ~/.ssh/environment ~/.ssh/config ~/.ssh/config.d/** **/.ssh/authorized_keys*
-            **/.ssh/config
-        ",
+        at: &[
+            "~/.ssh/authorized_keys*",
+            "~/.ssh/rc",
+            "~/.ssh/environment",
+            "~/.ssh/config",
+            "~/.ssh/config.d/**",
+            "**/.ssh/authorized_keys*",
+            "**/.ssh/config",
+        ],
         write: Some(STARTUP),
         read: None,
     },
     Row {
-        at: "
-            ~/.ssh ~/.ssh/** **/.ssh/** **/id_rsa* **/id_dsa* **/id_ecdsa* **/id_ed25519* ~/.aws/** **/.aws/credentials
-            ~/.azure/** ~/.config/gcloud/** ~/.oci/** ~/.kube/** **/kubeconfig ~/.docker/config.json
-            ~/.config/containers/auth.json ~/.netrc **/.netrc ~/_netrc ~/.pgpass **/.pgpass ~/.my.cnf ~/.mylogin.cnf
-            ~/.pypirc **/.pypirc ~/.git-credentials **/.git-credentials ~/.config/git/credentials ~/.config/gh/hosts.yml
-            ~/.config/hub ~/.config/glab-cli/** ~/.gnupg/** **/.gnupg/** ~/.password-store/** ~/.local/share/keyrings/**
-            ~/Library/Keychains/** ~/.vault-token ~/.terraform.d/credentials* ~/.terraformrc ~/.cargo/credentials*
-            ~/.gem/credentials ~/.m2/settings*.xml ~/.gradle/gradle.properties ~/.composer/auth.json
-            ~/.config/composer/auth.json ~/.nuget/** ~/.config/rclone/** ~/.s3cfg ~/.boto ~/.huggingface/**
-            ~/.cache/huggingface/token ~/.kaggle/** ~/.config/op/** ~/.config/doctl/** ~/.config/heroku/** ~/.fly/**
-            ~/.wrangler/** ~/.config/configstore/** ~/.mozilla/** ~/.config/google-chrome/** ~/.config/chromium/**
-            ~/.config/BraveSoftware/** ~/.config/microsoft-edge/** ~/Library/Application*Support/Google/Chrome/**
-            ~/Library/Application*Support/Firefox/** ~/Library/Cookies/** ~/.thunderbird/** ~/.bash_history ~/.zsh_history
-            ~/.psql_history ~/.mysql_history ~/.python_history ~/.node_repl_history ~/.electrum/** ~/.bitcoin/**
-            ~/.ethereum/keystore/** **/wallet.dat **/*.kdbx **/*.pem **/*.p12 **/*.pfx **/*.jks **/*.keystore **/*.ppk
-            **/secrets.yml **/secrets.yaml **/secrets.json **/secrets.toml **/credentials.json **/service-account*.json
-            **/service_account*.json **/.vault_pass* **/terraform.tfstate* **/*.tfvars **/.htpasswd **/master.key
-            ~/.config/sops/** ~/.age/** ~/.claude/.credentials.json ~/.codex/auth.json ~/.gemini/oauth_creds.json
-        ",
+        at: &[
+            "~/.ssh",
+            "~/.ssh/**",
+            "**/.ssh/**",
+            "**/id_rsa*",
+            "**/id_dsa*",
+            "**/id_ecdsa*",
+            "**/id_ed25519*",
+            "~/.aws/**",
+            "**/.aws/credentials",
+            "~/.azure/**",
+            "~/.config/gcloud/**",
+            "~/.oci/**",
+            "~/.kube/**",
+            "**/kubeconfig",
+            "~/.docker/config.json",
+            "~/.config/containers/auth.json",
+            "~/.netrc",
+            "**/.netrc",
+            "~/_netrc",
+            "~/.pgpass",
+            "**/.pgpass",
+            "~/.my.cnf",
+            "~/.mylogin.cnf",
+            "~/.pypirc",
+            "**/.pypirc",
+            "~/.git-credentials",
+            "**/.git-credentials",
+            "~/.config/git/credentials",
+            "~/.config/gh/hosts.yml",
+            "~/.config/hub",
+            "~/.config/glab-cli/**",
+            "~/.gnupg/**",
+            "**/.gnupg/**",
+            "~/.password-store/**",
+            "~/.local/share/keyrings/**",
+            "~/Library/Keychains/**",
+            "~/.vault-token",
+            "~/.terraform.d/credentials*",
+            "~/.terraformrc",
+            "~/.cargo/credentials*",
+            "~/.gem/credentials",
+            "~/.m2/settings*.xml",
+            "~/.gradle/gradle.properties",
+            "~/.composer/auth.json",
+            "~/.config/composer/auth.json",
+            "~/.nuget/**",
+            "~/.config/rclone/**",
+            "~/.s3cfg",
+            "~/.boto",
+            "~/.huggingface/**",
+            "~/.cache/huggingface/token",
+            "~/.kaggle/**",
+            "~/.config/op/**",
+            "~/.config/doctl/**",
+            "~/.config/heroku/**",
+            "~/.fly/**",
+            "~/.wrangler/**",
+            "~/.config/configstore/**",
+            "~/.mozilla/**",
+            "~/.config/google-chrome/**",
+            "~/.config/chromium/**",
+            "~/.config/BraveSoftware/**",
+            "~/.config/microsoft-edge/**",
+            "~/Library/Application*Support/Google/Chrome/**",
+            "~/Library/Application*Support/Firefox/**",
+            "~/Library/Cookies/**",
+            "~/.thunderbird/**",
+            "~/.bash_history",
+            "~/.zsh_history",
+            "~/.psql_history",
+            "~/.mysql_history",
+            "~/.python_history",
+            "~/.node_repl_history",
+            "~/.electrum/**",
+            "~/.bitcoin/**",
+            "~/.ethereum/keystore/**",
+            "**/wallet.dat",
+            "**/*.kdbx",
+            "**/*.pem",
+            "**/*.p12",
+            "**/*.pfx",
+            "**/*.jks",
+            "**/*.keystore",
+            "**/*.ppk",
+            "**/secrets.yml",
+            "**/secrets.yaml",
+            "**/secrets.json",
+            "**/secrets.toml",
+            "**/credentials.json",
+            "**/service-account*.json",
+            "**/service_account*.json",
+            "**/.vault_pass*",
+            "**/terraform.tfstate*",
+            "**/*.tfvars",
+            "**/.htpasswd",
+            "**/master.key",
+            "~/.config/sops/**",
+            "~/.age/**",
+            "~/.claude/.credentials.json",
+            "~/.codex/auth.json",
+            "~/.gemini/oauth_creds.json",
+        ],
         write: None,
         read: Some(SECRET),
     },
     Row {
-        at: "**/.env.example **/.env.sample **/.env.template **/.env.dist **/.env.defaults",
+        at: &["**/.env.example", "**/.env.sample", "**/.env.template", "**/.env.dist", "**/.env.defaults"],
         write: None,
         read: None,
     },
-    Row { at: "**/.env **/.env.* **/*.env", write: None, read: Some(SECRET) },
+    Row { at: &["**/.env", "**/.env.*", "**/*.env"], write: None, read: Some(SECRET) },
     Row {
-        at: "~/.npmrc **/.npmrc ~/.yarnrc* ~/.config/pip/** ~/.pip/**",
+        at: &["~/.npmrc", "**/.npmrc", "~/.yarnrc*", "~/.config/pip/**", "~/.pip/**"],
         write: Some(STARTUP),
         read: Some(SECRET),
     },
     // What runs later by itself.
     Row {
-        at: "
-            **/.claude **/.claude/** **/.codex **/.codex/** **/.gemini **/.gemini/** **/.cursor **/.cursor/** **/.aider*
-            **/.continue/** **/.copilot/** **/.windsurf/** **/.opencode/** **/.cline/** **/.roo/** **/.amazonq/**
-            **/.goose/** **/.junie/** **/.qwen/** **/.kiro/** **/.trae/** **/.augment/** **/.mcp.json ~/.claude.json
-            ~/.config/claude/** ~/.config/opencode/** ~/.config/goose/** ~/.config/github-copilot/** ~/.config/amp/**
-            **/opencode.json **/.cursorrules
-        ",
+        at: &[
+            "**/.claude",
+            "**/.claude/**",
+            "**/.codex",
+            "**/.codex/**",
+            "**/.gemini",
+            "**/.gemini/**",
+            "**/.cursor",
+            "**/.cursor/**",
+            "**/.aider*",
+            "**/.continue/**",
+            "**/.copilot/**",
+            "**/.windsurf/**",
+            "**/.opencode/**",
+            "**/.cline/**",
+            "**/.roo/**",
+            "**/.amazonq/**",
+            "**/.goose/**",
+            "**/.junie/**",
+            "**/.qwen/**",
+            "**/.kiro/**",
+            "**/.trae/**",
+            "**/.augment/**",
+            "**/.mcp.json",
+            "~/.claude.json",
+            "~/.config/claude/**",
+            "~/.config/opencode/**",
+            "~/.config/goose/**",
+            "~/.config/github-copilot/**",
+            "~/.config/amp/**",
+            "**/opencode.json",
+            "**/.cursorrules",
+        ],
         write: Some(AGENT),
         read: None,
     },
     Row {
-        at: "
-            **/.git/hooks **/.git/hooks/** **/.git/config **/.git/config.worktree **/.git/info/attributes **/.husky/**
-            **/.githooks/** **/.envrc **/.vscode/tasks.json **/.vscode/settings.json **/.bashrc **/.bash_profile
-            **/.bash_login **/.bash_logout **/.bash_aliases **/.profile **/.zshrc **/.zshenv **/.zprofile **/.zlogin
-            **/.zlogout **/.kshrc **/.cshrc **/.tcshrc **/.inputrc ~/.config/fish/** ~/.config/bash/** ~/.config/zsh/**
-            ~/.login ~/.xinitrc ~/.xprofile ~/.xsession* ~/.xsessionrc ~/.pam_environment ~/.config/autostart/**
-            ~/.config/systemd/** ~/.local/share/systemd/** ~/.config/environment.d/** ~/.gitconfig ~/.config/git/**
-            ~/.vimrc ~/.vim/** ~/.config/nvim/** ~/.emacs* ~/.emacs.d/** ~/.tmux.conf ~/.config/tmux/** ~/.screenrc
-            ~/.cargo/config* ~/.cargo/bin/** ~/.local/bin/** ~/bin/** ~/.local/share/applications/**
-            ~/Library/LaunchAgents/** ~/Library/LaunchDaemons/** ~/.lesskey ~/.lessfilter ~/.gdbinit ~/.config/gdb/**
-            ~/.lldbinit ~/.pythonrc* ~/.pdbrc ~/.irbrc ~/.psqlrc ~/.sqliterc ~/.Rprofile ~/.octaverc ~/.curlrc ~/.wgetrc
-            ~/.config/direnv/** **/usercustomize.py **/sitecustomize.py ~/.docker/cli-plugins/** ~/.kube/plugins/**
-            ~/.oh-my-zsh/** ~/.config/starship.toml ~/.mailcap ~/.forward ~/.procmailrc
-        ",
+        at: &[
+            "**/.git/hooks",
+            "**/.git/hooks/**",
+            "**/.git/config",
+            "**/.git/config.worktree",
+            "**/.git/info/attributes",
+            "**/.husky/**",
+            "**/.githooks/**",
+            "**/.envrc",
+            "**/.vscode/tasks.json",
+            "**/.vscode/settings.json",
+            "**/.bashrc",
+            "**/.bash_profile",
+            "**/.bash_login",
+            "**/.bash_logout",
+            "**/.bash_aliases",
+            "**/.profile",
+            "**/.zshrc",
+            "**/.zshenv",
+            "**/.zprofile",
+            "**/.zlogin",
+            "**/.zlogout",
+            "**/.kshrc",
+            "**/.cshrc",
+            "**/.tcshrc",
+            "**/.inputrc",
+            "~/.config/fish/**",
+            "~/.config/bash/**",
+            "~/.config/zsh/**",
+            "~/.login",
+            "~/.xinitrc",
+            "~/.xprofile",
+            "~/.xsession*",
+            "~/.xsessionrc",
+            "~/.pam_environment",
+            "~/.config/autostart/**",
+            "~/.config/systemd/**",
+            "~/.local/share/systemd/**",
+            "~/.config/environment.d/**",
+            "~/.gitconfig",
+            "~/.config/git/**",
+            "~/.vimrc",
+            "~/.vim/**",
+            "~/.config/nvim/**",
+            "~/.emacs*",
+            "~/.emacs.d/**",
+            "~/.tmux.conf",
+            "~/.config/tmux/**",
+            "~/.screenrc",
+            "~/.cargo/config*",
+            "~/.cargo/bin/**",
+            "~/.local/bin/**",
+            "~/bin/**",
+            "~/.local/share/applications/**",
+            "~/Library/LaunchAgents/**",
+            "~/Library/LaunchDaemons/**",
+            "~/.lesskey",
+            "~/.lessfilter",
+            "~/.gdbinit",
+            "~/.config/gdb/**",
+            "~/.lldbinit",
+            "~/.pythonrc*",
+            "~/.pdbrc",
+            "~/.irbrc",
+            "~/.psqlrc",
+            "~/.sqliterc",
+            "~/.Rprofile",
+            "~/.octaverc",
+            "~/.curlrc",
+            "~/.wgetrc",
+            "~/.config/direnv/**",
+            "**/usercustomize.py",
+            "**/sitecustomize.py",
+            "~/.docker/cli-plugins/**",
+            "~/.kube/plugins/**",
+            "~/.oh-my-zsh/**",
+            "~/.config/starship.toml",
+            "~/.mailcap",
+            "~/.forward",
+            "~/.procmailrc",
+        ],
         write: Some(STARTUP),
         read: None,
     },
@@ -418,7 +685,7 @@ fn split(text: &str) -> Vec<String> {
 
 impl Row {
     fn holds(&self, path: &Path) -> bool {
-        self.at.split_ascii_whitespace().any(|pattern| place_holds(pattern, path))
+        self.at.iter().any(|pattern| place_holds(pattern, path))
     }
 }
 
@@ -444,6 +711,9 @@ fn parts_hold(pattern: &str, parts: &[String], glob: bool) -> bool {
     if head == "**" {
         if tail.is_empty() {
             return true;
+        }
+        if !tail.contains('/') {
+            return parts.last().is_some_and(|part| part_holds(tail.as_bytes(), part.as_bytes(), glob));
         }
         return (0..=parts.len()).any(|skip| parts_hold(tail, &parts[skip..], glob));
     }

@@ -26,7 +26,7 @@ use super::{
     Assessment, Attribute, Attributes, Class, Code, Dialect, Effect, Operand, Question, Reason, Segment, Span, Unknown,
     parse, unanalysed,
 };
-use crate::facts::limits::{SEGMENTS_MAX, WALK_BYTES_MAX, WALK_DEPTH_MAX, WALK_NODES_MAX};
+use crate::facts::limits::{REASONS_MAX, SEGMENTS_MAX, WALK_BYTES_MAX, WALK_DEPTH_MAX, WALK_NODES_MAX};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -44,6 +44,15 @@ pub(super) fn question(question: &Question) -> Assessment {
 /// Variables that choose which program a name is.
 const DECIDES_NAMES: &[&str] =
     &["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "EXECIGNORE", "BASH_CMDS", "BASH_ALIASES"];
+
+/// One more reason. Where there are enough, only one that says more than all of them is kept.
+fn give(segment: &mut Segment, reason: Reason) {
+    if segment.reasons.len() < REASONS_MAX {
+        segment.reasons.push(reason);
+    } else if segment.reasons.iter().all(|held| held.class < reason.class) {
+        segment.reasons[REASONS_MAX - 1] = reason;
+    }
+}
 
 /// Whether the value of this variable is a command that something runs later.
 fn holds_a_command(name: &str) -> bool {
@@ -310,7 +319,7 @@ impl<'q> Walk<'q> {
         segment.class = segment.class.max(class);
         let text = text.into();
         if !segment.reasons.iter().any(|r| r.code == code && r.text == text) {
-            segment.reasons.push(Reason { code, class, text, hint: hint.map(str::to_owned), span });
+            give(segment, Reason { code, class, text, hint: hint.map(str::to_owned), span });
         }
     }
 
@@ -331,13 +340,9 @@ impl<'q> Walk<'q> {
     fn add(&mut self, slot: usize, reading: Reading) {
         let segment = &mut self.segments[slot];
         segment.class = reading.reasons.iter().map(|r| r.class).fold(segment.class.max(reading.class), Ord::max);
-        if segment.reasons.is_empty() {
-            segment.reasons = reading.reasons;
-        } else {
-            for reason in reading.reasons {
-                if !segment.reasons.contains(&reason) {
-                    segment.reasons.push(reason);
-                }
+        for reason in reading.reasons {
+            if !segment.reasons.contains(&reason) {
+                give(segment, reason);
             }
         }
         let place = &self.scope.place;
