@@ -538,9 +538,9 @@ pub fn judge(touch: Touch, operand: &Operand, ground: &Ground) -> Option<Meaning
     };
     match touch {
         Touch::Read => ROWS.iter().find(|row| row.holds(&path)).and_then(|row| row.read),
-        Touch::Write => written(&path, path.glob),
-        Touch::Delete { recursive } => broad(&path, operand, recursive).or_else(|| written(&path, false)),
-        Touch::Below => broad(&path, operand, true).or_else(|| written(&path, false)),
+        Touch::Write => written(&path),
+        Touch::Delete { recursive } => broad(&path, operand, recursive).or_else(|| written(&path)),
+        Touch::Below => broad(&path, operand, true).or_else(|| written(&path)),
     }
 }
 
@@ -550,10 +550,7 @@ pub fn is_nothing(text: &str) -> bool {
         || matches!(text, "/proc/self/fd/1" | "/proc/self/fd/2")
 }
 
-fn written(path: &Path, glob: bool) -> Option<Meaning> {
-    if glob && path.root != Root::Unknown && path.parts.last().is_some_and(|p| is_every(p)) && path.parts.len() == 1 {
-        return Some(BROAD_HERE);
-    }
+fn written(path: &Path) -> Option<Meaning> {
     ROWS.iter().find(|row| row.holds(path)).and_then(|row| row.write)
 }
 
@@ -588,7 +585,7 @@ fn broad(path: &Path, operand: &Operand, recursive: bool) -> Option<Meaning> {
         Root::Workspace => None,
         Root::Outside if recursive || every => Some(broadly("outside the workspace")),
         Root::Outside => None,
-        Root::Home if depth == 0 && (recursive || every) => Some(broadly("the home directory")),
+        Root::Home if depth == 0 => Some(broadly("the home directory")),
         Root::Home if recursive && (path.open || depth == 1) => Some(broadly("a whole directory of the home")),
         Root::Home => None,
         Root::System if recursive || every => {

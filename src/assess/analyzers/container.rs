@@ -172,7 +172,10 @@ fn act(verb: &str, rest: &[Arg], first: &Arg, at: &Invocation<'_>, out: &mut Rea
                 arg.text().is_none_or(|text| {
                     matches!(text, "--force" | "--volumes" | "--rmi" | "--all")
                         || text.starts_with("--rmi=")
-                        || (text.starts_with('-') && !text.starts_with("--") && text.contains(['f', 'v', 'a']))
+                        || (text.starts_with('-')
+                            && !text.starts_with("--")
+                            && !text.starts_with("-t")
+                            && text.contains(['f', 'v', 'a']))
                 })
             };
             if rest.iter().any(forces) {

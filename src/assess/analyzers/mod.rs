@@ -69,6 +69,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "perl", analyze: code::perl, joint: "\n" },
     LanguageRow { name: "php", analyze: code::code, joint: "\n" },
     LanguageRow { name: "postgres", analyze: sql::postgres, joint: "\n;\n" },
+    LanguageRow { name: "processes", analyze: small::processes, joint: "\n" },
     LanguageRow { name: "python", analyze: code::code, joint: "\n" },
     LanguageRow { name: "ruby", analyze: code::code, joint: "\n" },
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },

@@ -95,6 +95,18 @@ pub fn date(at: &Invocation<'_>) -> Reading {
     out
 }
 
+/// Reads a pattern of `pkill`: one that fits every name signals every process.
+pub fn processes(expr: &Arg, _at: &Invocation<'_>, out: &mut Reading) {
+    let Some(text) = expr.text() else {
+        return super::unknown_word(out, expr, "a pattern that fits every process");
+    };
+    let every = text.split('|').any(|part| part.chars().all(|c| ".*^$+?[]()/".contains(c)));
+    if every {
+        let text = format!("{} fits the name of every process", super::say::shown(&expr.value));
+        out.raise(Code::Signals, Class::Destructive, expr.span, text);
+    }
+}
+
 /// Reads the arguments of `printf`: `-v NAME` and `%n` set shell variables, and a subscript in a name can run code.
 pub fn printf(at: &Invocation<'_>) -> Reading {
     let mut out = Reading::observing();

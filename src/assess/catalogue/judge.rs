@@ -71,8 +71,17 @@ fn judge_words(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Rea
         return helps(entry, only);
     }
     if !entry.whole.is_empty() {
-        return by_analyzer(entry, at);
+        let mut out = by_analyzer(entry, at);
+        // With a table as well both are asked: the analyzer knows values, the table lists what is harmless.
+        if entry.flags.is_some() {
+            merge(&mut out, by_table(catalogue, entry, at));
+        }
+        return out;
     }
+    by_table(catalogue, entry, at)
+}
+
+fn by_table(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Reading {
     let parsed = parse(catalogue, entry, at.args);
     let leaf = parsed.leaf();
     if parsed.help
@@ -128,7 +137,7 @@ fn by_analyzer(entry: &Entry, at: &Invocation<'_>) -> Reading {
             out
         }
     };
-    if entry.class > out.class {
+    if entry.class > out.class && entry.flags.is_none() {
         out.raise(code_of(entry.class), entry.class, at.span, does(entry, None));
     }
     places::settle(&mut out, at.ground, at.span);
@@ -224,12 +233,14 @@ impl<'c> Judge<'_, 'c> {
                 }
             }
             for word in level.effects.split_ascii_whitespace() {
-                self.fact(word);
+                // What the program above a leaf may do (`poetry show`) is not what the leaf does.
+                let most = if level.path == leaf.path && class > Class::Read { Class::Destructive } else { class };
+                self.fact(word, most);
             }
         }
     }
 
-    fn fact(&mut self, word: &str) {
+    fn fact(&mut self, word: &str, most: Class) {
         let (name, of) = word.split_once('(').unwrap_or((word, ""));
         let of = of.trim_end_matches(')').to_owned();
         let operand = if of.is_empty() { Operand::Any } else { Operand::Known(of.clone()) };
@@ -250,8 +261,9 @@ impl<'c> Judge<'_, 'c> {
             Some(Fact::Exec) => Effect::Exec(operand),
             Some(Fact::Appends) | None => return,
         };
-        // What an entry only may do (a socket it reads from) does not raise a class that was judged by hand.
-        self.out.effects.push(effect);
+        if effect.floor() <= most {
+            self.out.effects.push(effect);
+        }
     }
 
     fn options(&mut self) {
@@ -484,6 +496,7 @@ impl<'c> Judge<'_, 'c> {
                 self.out.effects.push(Effect::Install(of.to_owned()));
                 self.out.raise(Code::Installs, Class::Install, span, format!("{how} installs a package"));
             }
+            Role::Fetched => self.fetched(arg, span, how),
             Role::Assign => self.assignment(arg, span),
             Role::Device => {
                 for operand in analyzers::say::operands(&arg.value) {
@@ -553,6 +566,25 @@ impl<'c> Judge<'_, 'c> {
         match local {
             true => self.out.reads(&arg.value),
             false => self.out.reaches(&arg.value, span, how),
+        }
+    }
+
+    /// A program to run: a file here, or one that is fetched first where it is named by URL, registry or version.
+    fn fetched(&mut self, arg: &Arg, span: Span, how: &str) {
+        let local = |text: &str| text.starts_with(['/', '.', '~']);
+        let fetched = |text: &String| {
+            !local(text)
+                && (text.contains("://") || text.contains('@') || text.starts_with("npm:") || text.starts_with("jsr:"))
+        };
+        let remote = match &arg.value {
+            Value::Known(text) | Value::Unknown { prefix: text } | Value::Glob(text) => fetched(text),
+            Value::OneOf(all) => all.iter().any(fetched),
+        };
+        if remote {
+            self.out.effects.push(Effect::Install(self.parsed.leaf().path.split(' ').next().unwrap_or("").to_owned()));
+            self.out.raise(Code::Installs, Class::Install, span, format!("{how} fetches code and runs it"));
+        } else {
+            self.out.reads(&arg.value);
         }
     }
 

@@ -129,6 +129,10 @@ impl<'c> Reader<'c, '_> {
             return;
         }
         let dashed = text.len() > 1 && text.starts_with('-');
+        // `cargo +nightly build`: chosen before the subcommand.
+        if !leaf.subs.is_empty() && self.out.operands.is_empty() && text.starts_with('+') && self.plus(arg, text) {
+            return;
+        }
         if self.out.operands.is_empty() && !dashed {
             if let Some(sub) = self.catalogue.sub(leaf, text) {
                 self.descend(sub);
@@ -185,7 +189,8 @@ impl<'c> Reader<'c, '_> {
         if style_reads && prefix.len() > 1 && prefix.starts_with('-') {
             return self.half_known(arg, prefix);
         }
-        let optionlike = prefix.is_empty() || prefix == "-" || arg.many || leaf.style == Style::Dd;
+        // One quoted word in an operand's place is an operand; one that splits can become any options.
+        let optionlike = prefix == "-" || arg.many || leaf.style == Style::Dd;
         if style_reads && optionlike && !leaf.complete && leaf.open.is_empty() {
             self.doubt(arg, &shown(arg), DoubtKind::Word);
         }
@@ -221,7 +226,9 @@ impl<'c> Reader<'c, '_> {
     fn glob(&mut self, arg: &Arg, pattern: &str) {
         let leaf = self.leaf();
         let reads = !self.plain && leaf.style != Style::None && leaf.open.is_empty() && !leaf.complete;
-        let hidden = pattern.starts_with(['-', '*', '?', '[', '@', '!', '+']);
+        // A match of `*/x` holds a slash, which no option does.
+        let hidden =
+            pattern.starts_with('-') || pattern.starts_with(['*', '?', '[', '@', '!', '+']) && !pattern.contains('/');
         if reads && (hidden || leaf.style == Style::Dd) {
             self.doubt(arg, pattern, DoubtKind::Word);
         }

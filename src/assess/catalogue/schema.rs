@@ -57,7 +57,7 @@ words! {
         PathRead = "path-r", PathWrite = "path-w", PathReadWrite = "path-rw", PathDelete = "path-d", Dir = "dir",
         Cd = "cd", Host = "host", Url = "url", Remote = "remote", Login = "login", Command = "command",
         Shell = "shell", Script = "script", Code = "code", Expression = "expr", Key = "key", Pid = "pid",
-        Source = "source", Package = "package", Tree = "tree", Refspec = "refspec", Assign = "assign", Device = "device",
+        Source = "source", Package = "package", Fetched = "fetched", Tree = "tree", Refspec = "refspec", Assign = "assign", Device = "device",
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> Kind<'a> {
             Role::Command | Role::Shell | Role::Expression | Role::Key | Role::Remote => Class::Read,
             Role::PathWrite | Role::PathReadWrite | Role::PathDelete => Class::Write,
             Role::Script | Role::Code | Role::Pid | Role::Package => Class::Write,
-            Role::Tree | Role::Refspec | Role::Source => Class::Read,
+            Role::Tree | Role::Refspec | Role::Source | Role::Fetched => Class::Read,
             Role::Host | Role::Url | Role::Login => Class::Network,
             Role::Device => Class::Destructive,
         }
@@ -131,7 +131,7 @@ impl<'a> Kind<'a> {
             Role::Text | Role::Number | Role::Glob | Role::Ref | Role::Secret | Role::Container => true,
             Role::PathRead | Role::Dir | Role::Cd => true,
             Role::Assign | Role::Command | Role::Shell | Role::Expression | Role::Key | Role::Remote => false,
-            Role::Tree | Role::Refspec | Role::Source => false,
+            Role::Tree | Role::Refspec | Role::Source | Role::Fetched => false,
             Role::PathWrite | Role::PathReadWrite | Role::PathDelete | Role::Script | Role::Code => false,
             Role::Pid | Role::Package | Role::Host | Role::Url | Role::Login | Role::Device => false,
         }

@@ -152,12 +152,32 @@ fn a_wrapper_never_lowers() {
 
 #[test]
 fn a_word_that_may_be_an_option_is_never_read_where_options_matter() {
-    for command in ["sort $x", "sort \"$x\"", "sort *", "uniq $x", "tree \"$x\"", "rg \"$x\" src", "timeout $t ls"] {
+    for command in [
+        "sort $x",
+        "sort *",
+        "sort \"-$x\"",
+        "uniq $x",
+        "tree $x",
+        "rg $x src",
+        "timeout $t ls",
+        "uniq a \"$x\"",
+        "git \"$x\"",
+    ] {
         assert!(class_of(command) > Class::Read, "{command}");
     }
-    for command in
-        ["cat $x", "cat \"$x\"", "cat *", "sort -- \"$x\"", "sort ./*", "sort \"a$x\"", "grep x $f", "head -n $n f"]
-    {
+    for command in [
+        "cat $x",
+        "cat \"$x\"",
+        "cat *",
+        "sort \"$x\"",
+        "rg \"$x\" src",
+        "file */*.c",
+        "sort -- \"$x\"",
+        "sort ./*",
+        "sort \"a$x\"",
+        "grep x $f",
+        "head -n $n f",
+    ] {
         assert_eq!(class_of(command), Class::Read, "{command}");
     }
 }

@@ -21,6 +21,41 @@ pub fn output(words: &Words<'_>, script: &Script) -> Option<String> {
     }
 }
 
+/// Programs that print one word which is no option, with these options at most.
+const ONE_WORD: &[(&str, &[&str])] = &[
+    ("uname", &["-r", "-m", "-s", "-n", "-p"]),
+    ("nproc", &["--all"]),
+    ("whoami", &[]),
+    ("arch", &[]),
+    ("hostname", &["-s", "-f"]),
+    ("id", &["-u", "-g", "-un", "-gn", "-nu", "-ng"]),
+];
+
+/// Whether a substitution surely is one word that is no option, though not known which (`$(uname -r)`).
+pub fn is_one_word(words: &Words<'_>, script: &Script) -> bool {
+    let [item] = script.items.as_slice() else { return false };
+    let [command] = item.first.commands.as_slice() else { return false };
+    let CommandKind::Simple { assignments, words: given } = &command.kind else { return false };
+    if !item.rest.is_empty() || item.background || item.first.negated || item.first.timed {
+        return false;
+    }
+    if !assignments.is_empty() || !command.redirects.is_empty() || words.scope.untrusted.is_some() {
+        return false;
+    }
+    let mut args: Vec<Arg> = Vec::with_capacity(given.len());
+    for word in given {
+        words.fields(word, &mut args);
+    }
+    let Some(args) = args.iter().map(Arg::text).collect::<Option<Vec<&str>>>() else { return false };
+    let Some((name, rest)) = args.split_first() else { return false };
+    let row = ONE_WORD.iter().find(|(program, _)| program == name);
+    // `id -u` needs its option; without one `uname` and the others print one word as well.
+    let enough = *name != "id" || rest.len() == 1;
+    row.is_some_and(|(_, options)| enough && rest.len() <= 1 && rest.iter().all(|word| options.contains(word)))
+        && words.scope.function(name).is_none()
+        && !words.scope.is_shadowed(name)
+}
+
 /// The output of one command that reads `inflow`.
 pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<String> {
     let CommandKind::Simple { assignments, words: given } = &command.kind else { return None };

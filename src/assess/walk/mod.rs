@@ -379,7 +379,8 @@ impl<'q> Walk<'q> {
             }
         };
         self.segments[slot].effects.push(Effect::EnvInfluence(name.to_owned()));
-        self.raise(slot, Code::Influence, Class::Write, span, format!("setting `{name}` {what}"));
+        let class = if value.is_some_and(|value| preloads(name, value)) { Class::Destructive } else { Class::Write };
+        self.raise(slot, Code::Influence, class, span, format!("setting `{name}` {what}"));
         if DECIDES_NAMES.contains(&name) {
             self.scope.untrusted = self.scope.untrusted.or(Some("what names mean was changed before it"));
         }
@@ -402,4 +403,14 @@ fn from_the_start(mut effect: Effect, place: &Place) -> Effect {
         Place::Unknown => *operand = Operand::Unknown { prefix: String::new() },
     }
     effect
+}
+
+/// Whether code from outside the workspace and the system is put into every program that starts.
+fn preloads(name: &str, value: &str) -> bool {
+    const LIBRARIES: &[&str] = &["/usr/lib", "/usr/local/lib", "/lib", "/opt/"];
+    matches!(name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES")
+        && value.split([':', ' ']).any(|path| {
+            (path.starts_with(['/', '~']) || path.contains(".."))
+                && !LIBRARIES.iter().any(|root| path.starts_with(root))
+        })
 }

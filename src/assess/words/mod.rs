@@ -155,6 +155,9 @@ impl Words<'_> {
                 Some(text) if quoted => fields.literal(text.trim_end_matches('\n')),
                 Some(text) => fields.split(&Value::Known(text.trim_end_matches('\n').to_owned()), self.scope),
                 None if quoted => fields.append(&unknown()),
+                None if !self.scope.splits_unknown && super::walk::literal::is_one_word(self, script) => {
+                    fields.append(&unknown());
+                }
                 None => fields.split(&unknown(), self.scope),
             },
             PartKind::Process { .. } => fields.append(&Value::Unknown { prefix: "/dev/fd/".to_owned() }),
