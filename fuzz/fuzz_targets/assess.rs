@@ -11,6 +11,9 @@ fuzz_target!(|text: &str| {
     assert!(answer.is_sound(text));
     let highest = answer.segments.iter().map(|segment| segment.class).max();
     assert_eq!(highest, Some(answer.class), "the whole is the highest of its parts, and there are parts");
-    let more = assess(&Question::text_only(format!("{text}\ntouch x")));
-    assert!(more.class >= answer.class.min(Class::Write), "{} became {}", answer.class, more.class);
+    // A backslash at the end joins the lines, and unfinished text (`cat <\`) becomes finished by the next.
+    if !text.ends_with('\\') {
+        let more = assess(&Question::text_only(format!("{text}\ntouch x")));
+        assert!(more.class >= answer.class.min(Class::Write), "{} became {}", answer.class, more.class);
+    }
 });
