@@ -5,7 +5,6 @@
 use super::check;
 use super::class::Class;
 use super::schema::{Entry, Feed, Form, Raw, Style, Text, class_named, nearest};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a catalogue is refused.
@@ -246,16 +245,16 @@ fn link(tables: &BTreeMap<String, Table>, faults: &mut Vec<Fault>) -> Compiled {
         }
     }
     for (parent, children) in subs {
-        let list: Vec<(Text, u32)> = children.into_iter().map(|(k, v)| (Cow::Owned(k), v)).collect();
-        out.entries[parent as usize].subs = Cow::Owned(list);
+        let list: Vec<(Text, u32)> = children.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        out.entries[parent as usize].subs = list;
     }
-    out.names = names.into_iter().map(|(k, v)| (Cow::Owned(k), v)).collect();
+    out.names = names.into_iter().map(|(k, v)| (k.into(), v)).collect();
     out
 }
 
 fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Result<Entry, String> {
     let raw = &table.raw;
-    let own = |text: &Option<String>| -> Text { Cow::Owned(squeeze(text.as_deref().unwrap_or(""))) };
+    let own = |text: &Option<String>| -> Text { squeeze(text.as_deref().unwrap_or("")).into() };
     let class = match (&raw.class, parent) {
         (Some(word), _) => class_named(word)?,
         (None, Some(parent)) => parent.class,
@@ -292,7 +291,7 @@ fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Re
         });
     }
     let help = match (&raw.help, parent) {
-        (Some(text), _) => Cow::Owned(squeeze(text)),
+        (Some(text), _) => squeeze(text).into(),
         (None, Some(parent)) => {
             let own: Vec<&str> = raw
                 .flags
@@ -302,27 +301,27 @@ fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Re
                 .flat_map(|t| spelled(t).split(','))
                 .collect();
             let asks = |word: &&str| matches!(*word, "--help" | "-h") && !own.contains(word);
-            Cow::Owned(parent.help.split(' ').filter(asks).collect::<Vec<_>>().join(" "))
+            parent.help.split(' ').filter(asks).collect::<Vec<_>>().join(" ").into()
         }
-        (None, None) => Cow::Borrowed("--help --version"),
+        (None, None) => "--help --version".to_owned().into(),
     };
     Ok(Entry {
-        path: Cow::Owned(table.path.clone()),
+        path: table.path.clone().into(),
         parent: parent_index,
         class,
         style,
         first: raw.first.unwrap_or(style.stops()),
-        flags: raw.flags.as_deref().map(|text| Cow::Owned(squeeze(text))),
+        flags: raw.flags.as_deref().map(|text| squeeze(text).into()),
         globals: own(&raw.globals),
         args: own(&raw.args),
-        forms: Cow::Owned(forms),
-        subs: Cow::Owned(Vec::new()),
+        forms,
+        subs: Vec::new(),
         abbreviate: raw.abbreviate,
         effects: own(&raw.effects),
         attributes: own(&raw.attributes),
         whole: own(&raw.whole),
         does: own(&raw.does),
-        why: Cow::Owned(raw.why.iter().map(|(k, v)| (Cow::Owned(k.clone()), Cow::Owned(v.clone()))).collect()),
+        why: raw.why.iter().map(|(k, v)| (k.clone().into(), v.clone().into())).collect(),
         help,
         open: own(&raw.open),
         complete: raw.complete,

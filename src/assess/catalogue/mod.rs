@@ -9,6 +9,7 @@ pub mod compile;
 pub mod environment;
 mod judge;
 pub mod keys;
+pub mod packed;
 pub mod reader;
 pub mod schema;
 #[cfg(test)]
@@ -17,39 +18,56 @@ mod tests;
 use super::class;
 use super::reading::{Invocation, Reading};
 use super::{Attribute, Class, Code, Effect, Operand};
+use packed::Packed;
 use schema::{Entry, Text};
-use std::borrow::Cow;
 
-mod tables {
-    use super::schema::{Entry, Feed, Form, Style, Text};
-    use crate::assess::Class;
-    use std::borrow::Cow;
-    include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+/// Everything known about programs: the built-in tables, or those of files.
+#[derive(Debug)]
+pub struct Catalogue {
+    tables: Tables,
 }
 
-/// Everything known about programs: the built-in tables, or those with an admin's additions.
-#[derive(Clone, Debug)]
-pub struct Catalogue {
-    entries: Cow<'static, [Entry]>,
-    /// Program name or alias to entry, sorted by name.
-    names: Cow<'static, [(Text, u32)]>,
+#[derive(Debug)]
+enum Tables {
+    Packed(Packed),
+    /// Names are sorted, and each is followed by the index of its entry.
+    Loaded {
+        entries: Vec<Entry>,
+        names: Vec<(Text, u32)>,
+    },
 }
 
 /// The catalogue Tollgate ships.
 pub static BUILT_IN: Catalogue =
-    Catalogue { entries: Cow::Borrowed(tables::ENTRIES), names: Cow::Borrowed(tables::NAMES) };
+    Catalogue { tables: Tables::Packed(Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.bin")))) };
 
 impl Catalogue {
     /// From files in the format of `policies/catalogue/README.md`, checked as strictly as the built-in ones.
     pub fn load(files: &[(String, String)]) -> Result<Catalogue, Vec<compile::Fault>> {
         let compiled = compile::compile(files)?;
-        Ok(Catalogue { entries: Cow::Owned(compiled.entries), names: Cow::Owned(compiled.names) })
+        Ok(Catalogue { tables: Tables::Loaded { entries: compiled.entries, names: compiled.names } })
     }
 
     /// The entry of a program, by its name or an alias.
     pub fn program(&self, name: &str) -> Option<&Entry> {
-        let at = self.names.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
-        self.entries.get(self.names[at].1 as usize)
+        self.entry(self.named(name)?)
+    }
+
+    fn named(&self, name: &str) -> Option<u32> {
+        match &self.tables {
+            Tables::Packed(packed) => packed.named(name),
+            Tables::Loaded { names, .. } => {
+                let at = names.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
+                Some(names[at].1)
+            }
+        }
+    }
+
+    fn entry(&self, index: u32) -> Option<&Entry> {
+        match &self.tables {
+            Tables::Packed(packed) => packed.entry(index),
+            Tables::Loaded { entries, .. } => entries.get(index as usize),
+        }
     }
 
     /// The subcommand of `entry` with this name.
@@ -66,12 +84,16 @@ impl Catalogue {
             }
             Err(_) => return None,
         };
-        self.entries.get(index as usize)
+        self.entry(index)
     }
 
     /// Every entry, sorted by path.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let count = match &self.tables {
+            Tables::Packed(packed) => packed.count(),
+            Tables::Loaded { entries, .. } => entries.len(),
+        };
+        (0..count).filter_map(|index| self.entry(u32::try_from(index).ok()?))
     }
 
     /// What one call does.
@@ -85,7 +107,7 @@ impl Catalogue {
 
 /// Whether the built-in catalogue knows this program.
 pub fn knows(name: &str) -> bool {
-    BUILT_IN.program(name).is_some()
+    BUILT_IN.named(name).is_some()
 }
 
 /// What one call does, by the built-in catalogue.

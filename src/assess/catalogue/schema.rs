@@ -1,20 +1,66 @@
-//! What may a catalogue file say? The one grammar, shared by the build (which emits tables) and the loader.
+//! What may a catalogue file say? The one grammar, shared by the build (which packs tables) and the loader.
 //!
 //! Compact strings stay strings in the tables: [`Flag`] and [`Place`] are read from them when a command needs them, so
 //! that the built-in catalogue is data without start-up work. This file knows no other module of the crate but `class`.
 
 use super::class::Class;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Static in the built-in tables, owned when loaded at run time.
-pub type Text = Cow<'static, str>;
+/// A piece of the built-in tables' own bytes, or owned when loaded at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Text(Cow<'static, str>);
+
+/// Borrows: unpacking an entry copies no text.
+impl<'de: 'static> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
+        <&'static str>::deserialize(from).map(|text| Text(Cow::Borrowed(text)))
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text(Cow::Owned(text))
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl PartialEq<Text> for str {
+    fn eq(&self, other: &Text) -> bool {
+        *self == *other.0
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum $name { $($variant),* }
         impl $name {
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
@@ -223,7 +269,8 @@ impl<'a> Place<'a> {
 }
 
 /// A way of using a program that reads its operands differently: the first that fits replaces class and places.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub struct Form {
     /// At least one of these options is given; empty asks nothing.
     pub any: Text,
@@ -237,7 +284,8 @@ pub struct Form {
 }
 
 /// What is known about a program or one of its subcommands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub struct Entry {
     /// `git remote add`.
     pub path: Text,
@@ -251,9 +299,9 @@ pub struct Entry {
     /// Options that are also understood after every subcommand below.
     pub globals: Text,
     pub args: Text,
-    pub forms: Cow<'static, [Form]>,
+    pub forms: Vec<Form>,
     /// Name to index, sorted by name.
-    pub subs: Cow<'static, [(Text, u32)]>,
+    pub subs: Vec<(Text, u32)>,
     pub abbreviate: bool,
     pub effects: Text,
     pub attributes: Text,
@@ -261,7 +309,7 @@ pub struct Entry {
     pub whole: Text,
     pub does: Text,
     /// Option to phrase, sorted by option.
-    pub why: Cow<'static, [(Text, Text)]>,
+    pub why: Vec<(Text, Text)>,
     /// Options that alone print a text and end.
     pub help: Text,
     /// Why every option is harmless; empty if options are an allow-list.

@@ -4,7 +4,58 @@ use super::*;
 use crate::assess::reading::{Arg, Ground, Inflow, Nested, Value};
 use crate::assess::{Dialect, Span};
 
-include!(concat!(env!("OUT_DIR"), "/catalogue_examples.rs"));
+/// What the build packed, compiled again from the files of this source tree.
+fn compiled() -> &'static compile::Compiled {
+    static COMPILED: std::sync::OnceLock<compile::Compiled> = std::sync::OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/catalogue");
+        let paths = std::fs::read_dir(folder).expect("a readable folder").map(|entry| entry.expect("readable").path());
+        let files: Vec<(String, String)> = paths
+            .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
+            .map(|path| (path.display().to_string(), std::fs::read_to_string(path).expect("a readable file")))
+            .collect();
+        compile::compile(&files).expect("a catalogue without faults")
+    })
+}
+
+#[test]
+fn every_packed_entry_and_name_is_what_the_files_say() {
+    let compiled = compiled();
+    assert!(compiled.entries.len() > 1000 && BUILT_IN.entries().count() == compiled.entries.len());
+    for (packed, read) in BUILT_IN.entries().zip(&compiled.entries) {
+        assert_eq!(packed, read);
+    }
+    for (name, index) in &compiled.names {
+        assert_eq!(BUILT_IN.named(name), Some(*index), "{name}");
+        for absent in [format!("{name}\0"), format!("{name}~"), name[..name.len() - 1].to_owned()] {
+            let known = compiled.names.iter().any(|(known, _)| *known == absent.as_str());
+            assert_eq!(BUILT_IN.named(&absent).is_some(), known, "{absent}");
+        }
+    }
+    for absent in ["", "\u{10ffff}"] {
+        assert!(BUILT_IN.program(absent).is_none(), "{absent}");
+    }
+}
+
+#[test]
+fn damaged_tables_know_less_and_never_panic() {
+    let compiled = compiled();
+    let entries = &compiled.entries[..8];
+    let names: Vec<(Text, u32)> = (0..8).map(|at| (format!("name{at}").into(), at)).collect();
+    let whole = packed::pack(entries, &names).expect("a small table");
+    let bytes: &'static [u8] = whole.leak();
+    let found = packed::Packed::new(bytes);
+    assert!((0..8).all(|at| found.entry(at) == Some(&entries[at as usize])));
+    assert!(found.entry(8).is_none());
+    for end in 0..bytes.len() {
+        let cut = packed::Packed::new(&bytes[..end]);
+        let last = cut.entry(7);
+        assert!(last.is_none(), "{end} of {} bytes", bytes.len());
+        for (name, index) in &names {
+            assert!(cut.named(name).is_none_or(|found| found == *index), "{name} in {end} bytes");
+        }
+    }
+}
 
 /// Words of an example: blanks, quotes and backslashes; `*` unquoted is a pattern.
 fn words(command: &str) -> Vec<Arg> {
@@ -80,7 +131,8 @@ fn class_of(command: &str) -> Class {
 
 #[test]
 fn every_example_has_the_class_it_says() {
-    let wrong: Vec<String> = EXAMPLES
+    let wrong: Vec<String> = compiled()
+        .examples
         .iter()
         .filter(|(command, class, _)| class_of(command) != *class)
         .map(|(command, class, path)| format!("[\"{path}\"] {command}: says {class}, is {}", class_of(command)))
@@ -118,7 +170,7 @@ fn an_unknown_option_is_never_read_and_never_lowers() {
 #[test]
 fn every_spelling_of_an_option_with_a_value_is_equal() {
     use schema::{Arity, Flag, Style};
-    for entry in BUILT_IN.entries().iter().filter(|entry| entry.whole.is_empty()) {
+    for entry in BUILT_IN.entries().filter(|entry| entry.whole.is_empty()) {
         for flag in Flag::list(entry.flags.as_deref().unwrap_or("")).filter(|flag| flag.arity == Arity::Required) {
             let mut classes = Vec::new();
             for name in flag.spellings().filter(|name| name.starts_with('-') && !name.ends_with(['*', '#'])) {
