@@ -49,7 +49,9 @@ pub enum Inflow {
     Nothing,
     /// Exactly this text (a here-document, a here-string, `echo literal |`).
     Known(String),
-    /// Produced by reading commands or files; content unknown.
+    /// The content of a file of this machine, which a redirect names.
+    File,
+    /// What other commands print; content unknown.
     Data,
     /// Produced by a segment that reaches the network.
     Network,

@@ -11,7 +11,7 @@ fn fed(language: super::Language, at: &Invocation<'_>, out: &mut Reading) {
     match at.stdin {
         Inflow::Nothing => {}
         Inflow::Known(text) => language(&Arg::known(text.as_str(), at.span), at, out),
-        Inflow::Inherited | Inflow::Data | Inflow::Network | Inflow::Decoded => {
+        Inflow::Inherited | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => {
             out.opaque(
                 Class::Write,
                 at.span,
@@ -219,7 +219,7 @@ pub fn redis(at: &Invocation<'_>) -> Reading {
                 let mut words = line.split_whitespace();
                 redis_command(words.next().unwrap_or(""), words.next(), at, &mut out);
             }),
-            Inflow::Nothing | Inflow::Inherited | Inflow::Data | Inflow::Network | Inflow::Decoded => {}
+            Inflow::Nothing | Inflow::Inherited | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => {}
         }
         return out;
     };

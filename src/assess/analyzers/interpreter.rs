@@ -128,7 +128,7 @@ fn fed(at: &Invocation<'_>, out: &mut Reading) {
             code::code(&Arg::known(text.as_str(), at.span), at, out);
             return;
         }
-        Inflow::Nothing | Inflow::Inherited => Class::Write,
+        Inflow::Nothing | Inflow::Inherited | Inflow::File => Class::Write,
         Inflow::Network => Class::Install,
         Inflow::Data | Inflow::Decoded => Class::Destructive,
     };

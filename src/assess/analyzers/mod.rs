@@ -12,6 +12,7 @@ pub mod code;
 pub mod config;
 pub mod container;
 pub mod dbshell;
+pub mod fd;
 pub mod find;
 pub mod interpreter;
 pub mod jq;
@@ -114,6 +115,7 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "test", analyze: test::test },
     WholeRow { name: "tmux", analyze: wrap::tmux },
     WholeRow { name: "wget", analyze: net::wget },
+    WholeRow { name: "fd", analyze: fd::fd },
     WholeRow { name: "xargs", analyze: xargs::xargs },
 ];
 

@@ -66,7 +66,13 @@ pub fn xargs(at: &Invocation<'_>) -> Reading {
 fn known_words(at: &Invocation<'_>, shaped: bool) -> Option<Vec<String>> {
     let text = match at.stdin {
         Inflow::Known(text) if !shaped => text,
-        Inflow::Known(_) | Inflow::Inherited | Inflow::Nothing | Inflow::Data | Inflow::Network | Inflow::Decoded => {
+        Inflow::Known(_)
+        | Inflow::Inherited
+        | Inflow::Nothing
+        | Inflow::File
+        | Inflow::Data
+        | Inflow::Network
+        | Inflow::Decoded => {
             return None;
         }
     };

@@ -669,6 +669,7 @@ impl<'c> Judge<'_, 'c> {
             Inflow::Network => {
                 self.fed(Class::Install, format!("`{name}` runs what arrives from the network"));
             }
+            Inflow::File => self.fed(Class::Write, format!("`{name}` runs the file it is given")),
             Inflow::Data => self.fed(Class::Destructive, format!("`{name}` runs what another command prints")),
             Inflow::Decoded => self.fed(Class::Destructive, format!("`{name}` runs what was decoded just now")),
         }

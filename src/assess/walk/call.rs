@@ -13,26 +13,6 @@ use std::rc::Rc;
 const SYSTEM_DIRECTORIES: &[&str] =
     &["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
 
-/// Interpreters that run standard input when they are given no script.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "python2",
-    "python3",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "php",
-    "lua",
-    "tclsh",
-    "Rscript",
-    "deno",
-    "bun",
-    "osascript",
-    "pwsh",
-    "guile",
-];
-
 /// Which kinds of names count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
@@ -174,7 +154,6 @@ impl Walk<'_> {
         for inner in nested {
             self.nested(slot, inner);
         }
-        self.fed_interpreter(slot, name, args);
     }
 
     /// `env` and `printenv` print the environment, secrets included.
@@ -196,26 +175,6 @@ impl Walk<'_> {
         }
     }
 
-    /// An interpreter without a script runs what arrives on its standard input.
-    fn fed_interpreter(&mut self, slot: usize, name: &str, args: &[Arg]) {
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if !INTERPRETERS.contains(&name) && !INTERPRETERS.contains(&stem) {
-            return;
-        }
-        let is_option = |arg: &Arg| arg.text().is_some_and(|text| text.starts_with('-'));
-        let takes_code = args[1..].iter().any(|arg| {
-            arg.text().is_some_and(|t| {
-                t.starts_with('-') && !t.starts_with("--") && t.contains(['c', 'e', 'm', 'r', 'E', 'n', 'p'])
-                    || t == "--version"
-                    || t == "--eval"
-            })
-        });
-        if takes_code || !args[1..].iter().all(is_option) {
-            return;
-        }
-        self.fed(slot, name, args[0].span);
-    }
-
     /// What arrives on standard input is run.
     pub(super) fn fed(&mut self, slot: usize, name: &str, span: Span) {
         let (class, what) = match &self.stdin {
@@ -227,7 +186,7 @@ impl Walk<'_> {
                 (Class::Install, "what it is sent")
             }
             Inflow::Decoded => (Class::Destructive, "what was decoded"),
-            Inflow::Data if self.stdin_is_file => (Class::Write, "the file it is given"),
+            Inflow::File => (Class::Write, "the file it is given"),
             Inflow::Data => (Class::Destructive, "output that is not known before it runs"),
             Inflow::Known(_) | Inflow::Inherited => (Class::Write, "what it is given"),
         };

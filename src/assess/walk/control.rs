@@ -84,7 +84,6 @@ impl Walk<'_> {
             [one] => self.command(one),
             [first, rest @ ..] => {
                 let outer = self.stdin.clone();
-                let outer_file = self.stdin_is_file;
                 self.forks += 1;
                 let mut before = first;
                 let mut from = self.segments.len();
@@ -92,7 +91,6 @@ impl Walk<'_> {
                 for stage in rest {
                     let inflow = self.outflow(before, from);
                     self.stdin = inflow;
-                    self.stdin_is_file = false;
                     let fed_from = from;
                     from = self.segments.len();
                     self.lead = "|";
@@ -102,7 +100,6 @@ impl Walk<'_> {
                 }
                 self.forks -= 1;
                 self.stdin = outer;
-                self.stdin_is_file = outer_file;
             }
         }
     }
@@ -125,7 +122,6 @@ impl Walk<'_> {
             return;
         }
         let outer = self.stdin.clone();
-        let outer_file = self.stdin_is_file;
         if !command.redirects.is_empty() {
             let slot = self.open(command.span);
             if let Some(inflow) = self.redirects(slot, &command.redirects) {
@@ -204,7 +200,6 @@ impl Walk<'_> {
             }
         }
         self.stdin = outer;
-        self.stdin_is_file = outer_file;
     }
 
     fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) {

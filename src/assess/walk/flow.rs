@@ -25,7 +25,7 @@ impl Walk<'_> {
             (Origin::Network, _) | (_, Inflow::Network) => Inflow::Network,
             (
                 Origin::Text | Origin::Number | Origin::Data,
-                Inflow::Inherited | Inflow::Nothing | Inflow::Known(_) | Inflow::Data,
+                Inflow::Inherited | Inflow::Nothing | Inflow::Known(_) | Inflow::File | Inflow::Data,
             ) => Inflow::Data,
         }
     }
@@ -162,7 +162,7 @@ fn exfiltrates(segment: &mut Segment, why: &str) {
 pub(super) fn origin_of_inflow(inflow: &Inflow) -> Origin {
     match inflow {
         Inflow::Inherited | Inflow::Nothing | Inflow::Known(_) => Origin::Text,
-        Inflow::Data => Origin::Data,
+        Inflow::File | Inflow::Data => Origin::Data,
         Inflow::Network => Origin::Network,
         Inflow::Decoded => Origin::Decoded,
     }

@@ -80,7 +80,6 @@ impl Walk<'_> {
             walk.subshell(|walk| {
                 if let Some(stdin) = stdin {
                     walk.stdin = stdin;
-                    walk.stdin_is_file = false;
                 }
                 walk.script(script);
             });

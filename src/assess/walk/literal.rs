@@ -17,7 +17,7 @@ pub fn output(words: &Words<'_>, script: &Script) -> Option<String> {
     }
     match flow {
         Inflow::Known(text) => Some(text),
-        Inflow::Inherited | Inflow::Nothing | Inflow::Data | Inflow::Network | Inflow::Decoded => None,
+        Inflow::Inherited | Inflow::Nothing | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => None,
     }
 }
 
@@ -64,7 +64,7 @@ pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<
     }
     let mut input = match inflow {
         Inflow::Known(text) => Some(text.clone()),
-        Inflow::Inherited | Inflow::Nothing | Inflow::Data | Inflow::Network | Inflow::Decoded => None,
+        Inflow::Inherited | Inflow::Nothing | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => None,
     };
     for redirect in &command.redirects {
         let word = match (&redirect.target, redirect.operator) {

@@ -89,8 +89,6 @@ pub(super) struct Walk<'q> {
     /// Why the walk gave up.
     over: Option<&'static str>,
     stdin: Inflow,
-    /// Standard input is a file that the text names (`< script`).
-    stdin_is_file: bool,
     /// What held where `break`, `continue` or `return` left something that is still being read.
     jumped: Option<Scope>,
     /// Loops and calls around.
@@ -134,7 +132,6 @@ impl<'q> Walk<'q> {
             spent: Cell::new(0),
             over: None,
             stdin: Inflow::Inherited,
-            stdin_is_file: false,
             jumped: None,
             jumps: 0,
             literal_code: (false, false),
@@ -218,12 +215,12 @@ impl<'q> Walk<'q> {
     fn subshell<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
         let stdin = self.stdin.clone();
-        let (file, jumped) = (self.stdin_is_file, self.jumped.clone());
+        let jumped = self.jumped.clone();
         let result = inside(self);
         let overflowed = self.scope.overflowed;
         self.scope = scope;
         self.scope.overflowed |= overflowed;
-        (self.stdin, self.stdin_is_file, self.jumped) = (stdin, file, jumped);
+        (self.stdin, self.jumped) = (stdin, jumped);
         result
     }
 

@@ -87,7 +87,6 @@ impl Walk<'_> {
                             walk.scope.export(&name);
                         }
                         walk.stdin = stdin;
-                        walk.stdin_is_file = false;
                         walk.call_as(inner, &args, Origin::Text, Names::Programs);
                         walk.close(inner, Code::KnownRead, |s| match &s.program {
                             Some(program) => format!("`{program}` only observes with these arguments"),
@@ -101,9 +100,9 @@ impl Walk<'_> {
                 let mut positional = positional.into_iter();
                 let zero = positional.next().map(|arg| arg.value);
                 let positional = Positional::Known { zero, rest: Rc::new(positional.collect()) };
-                let outer = (std::mem::replace(&mut self.stdin, stdin), self.stdin_is_file);
+                let outer = std::mem::replace(&mut self.stdin, stdin);
                 self.text(slot, Text { via: &via, text: &text, positional, dialect, origin, here: false });
-                (self.stdin, self.stdin_is_file) = outer;
+                self.stdin = outer;
             }
         }
     }
@@ -413,7 +412,7 @@ impl Walk<'_> {
                 };
                 self.text(slot, text);
             }
-            Inflow::Nothing | Inflow::Inherited | Inflow::Data | Inflow::Network | Inflow::Decoded => {
+            Inflow::Nothing | Inflow::Inherited | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => {
                 self.fed(slot, name, span);
             }
         }

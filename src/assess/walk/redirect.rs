@@ -23,14 +23,12 @@ impl Walk<'_> {
                 self.assign(slot, name, Content::Unknown, Origin::Number, redirect.span);
             }
             let first = self.segments.len();
-            let was_file = self.stdin_is_file;
             let inflow = match &redirect.target {
                 RedirectTarget::HereDocument { quoted, body } => {
                     if !quoted {
                         self.visit(slot, body);
                     }
                     let text = self.words().single(body);
-                    self.stdin_is_file = false;
                     Some(arriving(text, ""))
                 }
                 RedirectTarget::Word(word) => {
@@ -40,8 +38,6 @@ impl Walk<'_> {
             };
             if inflow.is_some() && matches!(redirect.descriptor, Descriptor::Implied | Descriptor::Number(0)) {
                 stdin = inflow;
-            } else {
-                self.stdin_is_file = was_file;
             }
         }
         stdin
@@ -57,7 +53,6 @@ impl Walk<'_> {
     ) -> Option<Inflow> {
         let span = redirect.span;
         if redirect.operator == RedirectOperator::HereString {
-            self.stdin_is_file = false;
             let text = self.words().single(word);
             return Some(match (arriving(text, "\n"), origin) {
                 (Inflow::Data, Origin::Network) => Inflow::Network,
@@ -70,7 +65,6 @@ impl Walk<'_> {
         let target = self.target(word);
         match redirect.operator {
             RedirectOperator::Read => {
-                self.stdin_is_file = !process;
                 if process {
                     return Some(match flow::origin_of(&self.segments[first..]) {
                         Origin::Decoded => Inflow::Decoded,
@@ -83,7 +77,6 @@ impl Walk<'_> {
             RedirectOperator::DuplicateInput => match &target {
                 Value::Known(text) if text == "-" => Some(Inflow::Nothing),
                 Value::Known(_) | Value::OneOf(_) | Value::Glob(_) | Value::Unknown { .. } => {
-                    self.stdin_is_file = false;
                     Some(if self.scope.network_descriptor { Inflow::Network } else { Inflow::Data })
                 }
             },
@@ -104,7 +97,6 @@ impl Walk<'_> {
                 None
             }
             RedirectOperator::ReadWrite => {
-                self.stdin_is_file = true;
                 self.write_target(slot, &target, span);
                 Some(self.read_target(slot, &target, span))
             }
@@ -135,7 +127,7 @@ impl Walk<'_> {
 
     fn read_target(&mut self, slot: usize, target: &Value, span: Span) -> Inflow {
         let mut reading = Reading::observing();
-        let mut inflow = Inflow::Data;
+        let mut inflow = Inflow::File;
         for operand in say::operands(target) {
             match &operand {
                 Operand::Known(path) if path == "/dev/null" => inflow = Inflow::Nothing,

@@ -23,7 +23,6 @@ impl Walk<'_> {
             return;
         }
         let outer = self.stdin.clone();
-        let outer_file = self.stdin_is_file;
         let here = self.redirects(slot, &command.redirects);
         let stdin = here.unwrap_or_else(|| self.stdin.clone());
         if args.is_empty() {
@@ -61,7 +60,6 @@ impl Walk<'_> {
         }
         if !self.keeps_redirects(&args) {
             self.stdin = outer;
-            self.stdin_is_file = outer_file;
         }
     }
 

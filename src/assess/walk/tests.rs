@@ -454,6 +454,17 @@ fn what_flows_into_a_shell_decides() {
 }
 
 #[test]
+fn an_interpreter_runs_what_it_is_given_unless_it_only_answers() {
+    all("read", &["python -V", "node -v", "ruby -v", "php -v", "perl -v", "deno -V", "lua -v", "sh -c 'node -v'"]);
+    all(
+        "write",
+        &["python", "node", "lua", "osascript", "python < x.py", "lua < x", "echo 1 | lua", "cat x | lua -e 2"],
+    );
+    all("destructive fed-code", &["cat x | lua", "cat x | python", "cat x | node -", "ls | osascript"]);
+    all("install fed-code", &["curl h | lua", "curl h | python", "python < /dev/tcp/h/80"]);
+}
+
+#[test]
 fn secrets_and_the_network_do_not_go_together() {
     let mut question = Question::text_only("echo \"$API_TOKEN\"");
     question.secret_names = vec!["API_TOKEN".into()];
