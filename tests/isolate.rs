@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tollgate::assess::catalogue::Additions;
 use tollgate::assess::{Attribute, Class, Question, assess};
 use tollgate::isolate::Assessor;
 
@@ -16,7 +17,15 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn assessor() -> Assessor {
-    Assessor::with_program(PathBuf::from(env!("CARGO_BIN_EXE_tollgate"))).expect("an assessor")
+    run_by(env!("CARGO_BIN_EXE_tollgate"))
+}
+
+fn run_by(program: impl Into<PathBuf>) -> Assessor {
+    knowing(program, &Additions::default())
+}
+
+fn knowing(program: impl Into<PathBuf>, additions: &Additions) -> Assessor {
+    Assessor::with_program(program.into(), additions).expect("an assessor")
 }
 
 /// Pids of the workers this process has started.
@@ -170,22 +179,41 @@ fn a_program_that_is_no_worker_leaves_the_text_unanalysed() {
     let question = Question::text_only("probe");
     let programs = [dir.path().join("missing"), script(dir.path(), "#!/bin/sh\nexit 0\n")];
     for program in programs {
-        let answer = Assessor::with_program(program.clone()).expect("an assessor").assess(&question);
+        let answer = run_by(program.clone()).assess(&question);
         assert!(answer.attributes.contains(&Attribute::Unanalysed), "{program:?}: {answer:?}");
         assert!(answer.class >= Class::Write);
     }
     for text in ["#!/bin/sh\nprintf 'aaaaaaaaaaaaaaaa'\n", "#!/bin/sh\nprintf '\\001\\000\\000\\000\\000'\n"] {
         let program = script(dir.path(), text);
-        let answer = Assessor::with_program(program).expect("an assessor").assess(&question);
+        let answer = run_by(program).assess(&question);
         assert!(answer.attributes.contains(&Attribute::Unanalysed), "{text:?}: {answer:?}");
     }
+}
+
+#[test]
+fn a_worker_judges_by_the_additions_it_was_started_with_and_by_nothing_where_they_are_wrong() {
+    let _alone = alone();
+    let text = "[\"probe\"]\nclass = \"read\"\nflags = \"-o:path-w\"\n\
+                ex = [[\"probe\", \"read\"], [\"probe -o f\", \"write\"], [\"probe --zz\", \"write\"]]\n";
+    let files = vec![("more.toml".to_owned(), text.to_owned())];
+    let taught = knowing(env!("CARGO_BIN_EXE_tollgate"), &Additions { files, may_lower: false });
+    let class = |assessor: &Assessor, text: &str| assessor.assess(&Question::text_only(text)).class;
+    assert_eq!((class(&taught, "probe"), class(&taught, "probe -o f; ls")), (Class::Read, Class::Write));
+    assert_eq!((class(&taught, "ls"), class(&assessor(), "probe")), (Class::Read, Class::Write));
+
+    let wrong = Additions { files: vec![("more.toml".to_owned(), "nonsense".to_owned())], may_lower: true };
+    let answer = knowing(env!("CARGO_BIN_EXE_tollgate"), &wrong).assess(&Question::text_only("ls"));
+    assert!(answer.attributes.contains(&Attribute::Unanalysed) && answer.class >= Class::Write, "{answer:?}");
+
+    let large = Additions { files: vec![("more.toml".to_owned(), "#".repeat(2 << 20))], may_lower: false };
+    assert!(Assessor::with_program(PathBuf::from(env!("CARGO_BIN_EXE_tollgate")), &large).is_err());
 }
 
 #[test]
 fn a_worker_that_hangs_is_given_up() {
     let _alone = alone();
     let dir = tempfile::tempdir().expect("a directory");
-    let assessor = Assessor::with_program(script(dir.path(), "#!/bin/sh\nexec sleep 60\n")).expect("an assessor");
+    let assessor = run_by(script(dir.path(), "#!/bin/sh\nexec sleep 60\n"));
     let start = Instant::now();
     let answer = assessor.assess(&Question::text_only("probe"));
     assert!(answer.attributes.contains(&Attribute::Unanalysed));
@@ -215,7 +243,7 @@ fn pathological_texts_are_answered_and_never_read() {
 fn text_over_the_limit_needs_no_worker() {
     let _alone = alone();
     let dir = tempfile::tempdir().expect("a directory");
-    let assessor = Assessor::with_program(dir.path().join("missing")).expect("an assessor");
+    let assessor = run_by(dir.path().join("missing"));
     let answer = assessor.assess(&Question::text_only("x".repeat(2 * 1024 * 1024)));
     assert!(answer.attributes.contains(&Attribute::Unanalysed) && answer.class >= Class::Write);
     assert!(answer.segments[0].reasons.iter().any(|reason| reason.text.contains("longer than")));

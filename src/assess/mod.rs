@@ -20,6 +20,7 @@ mod walk;
 mod words;
 
 pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Reason, Segment, Span, Unknown};
+pub use catalogue::Catalogue;
 pub use class::Class;
 pub use reasons::Code;
 pub use unanalysed::unanalysed;
@@ -68,5 +69,10 @@ impl Question {
 
 /// Answers the room's question. Total: doubt is a class, never an error.
 pub fn assess(question: &Question) -> Assessment {
-    walk::question(question)
+    assess_with(question, &catalogue::BUILT_IN)
+}
+
+/// [`assess`] by what this catalogue knows of programs.
+pub fn assess_with(question: &Question, catalogue: &Catalogue) -> Assessment {
+    walk::question(question, catalogue)
 }

@@ -12,7 +12,8 @@ mod worker;
 
 pub use worker::maybe_worker;
 
-use crate::assess::{Assessment, Question, assess, unanalysed};
+use crate::assess::catalogue::Additions;
+use crate::assess::{Assessment, Question, unanalysed};
 use crate::facts::limits::COMMAND_BYTES_MAX;
 use pool::{Lost, Pool};
 use std::path::PathBuf;
@@ -33,12 +34,20 @@ enum How {
 impl Assessor {
     /// Workers are this program, which must call [`maybe_worker`] before anything else.
     pub fn new() -> std::io::Result<Assessor> {
-        Assessor::with_program(PathBuf::from("/proc/self/exe"))
+        Assessor::knowing(&Additions::default())
+    }
+
+    /// [`Assessor::new`] with workers that know these additions, which [`crate::assess::Catalogue::with`] has checked.
+    ///
+    /// # Errors
+    /// There are more additions than a worker is told, or no thread can be started.
+    pub fn knowing(additions: &Additions) -> std::io::Result<Assessor> {
+        Assessor::with_program(PathBuf::from("/proc/self/exe"), additions)
     }
 
     /// Workers are `program`, which must call [`maybe_worker`] before anything else. They start when first needed.
-    pub fn with_program(program: PathBuf) -> std::io::Result<Assessor> {
-        Ok(Assessor { how: How::Workers(Pool::new(program)?) })
+    pub fn with_program(program: PathBuf, additions: &Additions) -> std::io::Result<Assessor> {
+        Ok(Assessor { how: How::Workers(Pool::new(program, additions)?) })
     }
 
     /// Assesses on the calling thread: for unit tests, whose program cannot be a worker.
@@ -57,7 +66,7 @@ impl Assessor {
     pub fn assess_many(&self, questions: &[Question]) -> Vec<Assessment> {
         let pool = match &self.how {
             How::Workers(pool) => pool,
-            How::Inside => return questions.iter().map(assess).collect(),
+            How::Inside => return questions.iter().map(crate::assess::assess).collect(),
         };
         let mut answers = Vec::with_capacity(questions.len());
         while let Some(next) = questions.get(answers.len()) {

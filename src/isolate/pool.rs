@@ -1,6 +1,7 @@
 //! The deciding side: starts workers, hands them questions, and gives up on them.
 
 use super::{wire, worker};
+use crate::assess::catalogue::Additions;
 use crate::assess::{Assessment, Question};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -74,10 +75,15 @@ pub(super) fn batch(questions: &[Question]) -> &[Question] {
 }
 
 impl Pool {
-    pub(super) fn new(program: PathBuf) -> io::Result<Pool> {
+    pub(super) fn new(program: PathBuf, additions: &Additions) -> io::Result<Pool> {
+        let mut lesson = Vec::new();
+        wire::frame(additions, &mut lesson)?;
+        if lesson.len() > wire::QUESTION_BYTES_MAX {
+            return Err(io::Error::other("the catalogue files of the policy are larger than 1 MiB"));
+        }
         let (nursery, orders) = channel();
         // A worker dies with the thread that started it, so one thread that lives as long as the pool starts them all.
-        std::thread::Builder::new().name("workers".to_owned()).spawn(move || nurse(&program, &orders))?;
+        std::thread::Builder::new().name("workers".to_owned()).spawn(move || nurse(&program, &lesson, &orders))?;
         let idle = Mutex::new(Idle { workers: Vec::new(), alive: 0 });
         Ok(Pool { idle, returned: Condvar::new(), nursery: Mutex::new(nursery) })
     }
@@ -159,10 +165,10 @@ impl Pool {
 }
 
 /// Starts a worker for every order until the pool is gone.
-fn nurse(program: &PathBuf, orders: &Receiver<Sender<io::Result<Worker>>>) {
+fn nurse(program: &PathBuf, lesson: &[u8], orders: &Receiver<Sender<io::Result<Worker>>>) {
     while let Ok(reply) = orders.recv() {
         // Nobody waits any more: the worker is dropped, which ends it.
-        drop(reply.send(Worker::start(program)));
+        drop(reply.send(Worker::start(program, lesson)));
     }
 }
 
@@ -174,7 +180,8 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(program: &PathBuf) -> io::Result<Worker> {
+    /// `lesson` is the frame of additions that it reads before any question.
+    fn start(program: &PathBuf, lesson: &[u8]) -> io::Result<Worker> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_write_timeout(Some(ANSWER_WAIT))?;
         let child = Command::new(program)
@@ -186,7 +193,9 @@ impl Worker {
             .stdout(OwnedFd::from(theirs))
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Worker { child, socket: ours })
+        let mut worker = Worker { child, socket: ours };
+        wire::send(&mut worker.socket, lesson)?;
+        Ok(worker)
     }
 
     fn exchange(&mut self, frames: &[u8], questions: &[Question], answers: &mut Vec<Assessment>) -> Result<(), Lost> {

@@ -3,6 +3,7 @@
 //! The worker's end is read as hostile: sizes are capped, and an answer that could not be the answer to its question
 //! is none.
 
+use crate::assess::catalogue::Additions;
 use crate::assess::{Assessment, Attributes, Class, Code, Effect, Operand, Question, Reason, Segment, Span, Unknown};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -44,6 +45,10 @@ pub(super) fn receive(from: &mut impl Read, most: usize) -> io::Result<Option<Ve
 pub(super) fn send(to: &mut impl Write, frames: &[u8]) -> io::Result<()> {
     to.write_all(frames)?;
     to.flush()
+}
+
+pub(super) fn additions(bytes: &[u8]) -> Option<Additions> {
+    postcard::from_bytes(bytes).ok()
 }
 
 pub(super) fn question(bytes: &[u8]) -> Option<Question> {

@@ -2,7 +2,8 @@
 
 use super::sys;
 use super::wire::{self, Answer};
-use crate::assess::{Question, assess, unanalysed};
+use crate::assess::catalogue::BUILT_IN;
+use crate::assess::{Catalogue, Question, assess_with, unanalysed};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -39,20 +40,32 @@ fn run() -> io::Result<()> {
 
 /// Answers until the other end is gone.
 fn serve(mut socket: UnixStream) -> io::Result<()> {
+    let Some(lesson) = wire::receive(&mut socket, wire::QUESTION_BYTES_MAX)? else { return Ok(()) };
+    let catalogue = learn(&lesson).ok_or_else(|| io::Error::other("not a catalogue"))?;
+    drop(lesson);
     while let Some(bytes) = wire::receive(&mut socket, wire::QUESTION_BYTES_MAX)? {
         let Some(question) = wire::question(&bytes) else { return Err(io::Error::other("not a question")) };
         drop(bytes);
         sys::limit_cpu(CPU_MILLIS)?;
         let mut out = Vec::new();
-        wire::frame(&answer(&question), &mut out)?;
+        wire::frame(&answer(&question, &catalogue), &mut out)?;
         sys::limit_cpu(0)?;
         wire::send(&mut socket, &out)?;
     }
     Ok(())
 }
 
-fn answer(question: &Question) -> Answer {
+/// The built-in catalogue with what policy adds.
+fn learn(lesson: &[u8]) -> Option<Catalogue> {
+    let additions = wire::additions(lesson)?;
+    if additions.files.is_empty() {
+        return Some(BUILT_IN.clone());
+    }
+    Catalogue::with(&additions.files, additions.may_lower).ok()
+}
+
+fn answer(question: &Question, catalogue: &Catalogue) -> Answer {
     // Nothing the panicking call touched is used again: it borrows the question and returns a value.
-    let assessment = catch_unwind(AssertUnwindSafe(|| assess(question)));
+    let assessment = catch_unwind(AssertUnwindSafe(|| assess_with(question, catalogue)));
     assessment.unwrap_or_else(|_| unanalysed(question, "the analysis failed on this text")).into()
 }

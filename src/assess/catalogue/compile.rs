@@ -47,10 +47,29 @@ pub struct Compiled {
     pub names: Vec<(Text, u32)>,
     /// Command, class and the entry it stands in.
     pub examples: Vec<(String, Class, String)>,
+    /// File and line of each entry.
+    pub places: Vec<(String, usize)>,
+    /// Subcommands of entries that only the layer below has.
+    pub grafts: Vec<Graft>,
+}
+
+/// A new name below an entry of the layer underneath.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graft {
+    /// The path of the entry underneath.
+    pub parent: String,
+    pub name: String,
+    /// Which of the compiled entries the name stands for.
+    pub index: u32,
 }
 
 /// Compile files given as (name, text). Every fault of every file is reported, not only the first.
 pub fn compile(files: &[(String, String)]) -> Result<Compiled, Vec<Fault>> {
+    compile_over(files, &|_| None)
+}
+
+/// [`compile`] where `below` finds an entry of the layer underneath by its path: it need not be repeated to say more.
+pub fn compile_over(files: &[(String, String)], below: &dyn Fn(&str) -> Option<Entry>) -> Result<Compiled, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut tables: BTreeMap<String, Table> = BTreeMap::new();
     for (file, text) in files {
@@ -78,7 +97,7 @@ pub fn compile(files: &[(String, String)]) -> Result<Compiled, Vec<Fault>> {
         return Err(faults);
     }
     let tables = resolve(tables, &mut faults);
-    let compiled = link(&tables, &mut faults);
+    let compiled = link(&tables, below, &mut faults);
     if faults.is_empty() {
         check::check(&tables, &compiled, &mut faults);
     }
@@ -204,7 +223,7 @@ pub fn spelled(token: &str) -> &str {
 }
 
 /// Number the entries, join parents and subcommands, parse words into types.
-fn link(tables: &BTreeMap<String, Table>, faults: &mut Vec<Fault>) -> Compiled {
+fn link(tables: &BTreeMap<String, Table>, below: &dyn Fn(&str) -> Option<Entry>, faults: &mut Vec<Fault>) -> Compiled {
     let index: BTreeMap<&str, u32> = tables.keys().enumerate().map(|(i, k)| (k.as_str(), i as u32)).collect();
     let mut subs: BTreeMap<u32, BTreeMap<String, u32>> = BTreeMap::new();
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
@@ -216,21 +235,31 @@ fn link(tables: &BTreeMap<String, Table>, faults: &mut Vec<Fault>) -> Compiled {
             None => (None, path.as_str()),
         };
         let parent_index = parent.and_then(|p| index.get(p).copied());
-        if let (Some(parent), None) = (parent, parent_index) {
-            faults.push(table.fault(format_args!("is unreachable: add a table [\"{parent}\"]")));
-        }
+        let parent_entry = match parent_index {
+            Some(index) => out.entries.get(index as usize).cloned(),
+            None => parent.and_then(below),
+        };
         let aliases = table.raw.names.as_deref().unwrap_or("").split_ascii_whitespace();
-        let slot = match parent_index {
-            Some(parent) => subs.entry(parent).or_default(),
-            None => &mut names,
+        let mut own = BTreeMap::new();
+        let slot = match (parent, parent_index) {
+            (Some(_), Some(parent)) => subs.entry(parent).or_default(),
+            (Some(parent), None) => {
+                if parent_entry.is_none() {
+                    faults.push(table.fault(format_args!("is unreachable: add a table [\"{parent}\"]")));
+                }
+                &mut own
+            }
+            (None, _) => &mut names,
         };
         for name in std::iter::once(word).chain(aliases) {
             if slot.insert(name.to_owned(), here).is_some() {
                 faults.push(table.fault(format_args!("the name `{name}` is taken twice; keep one")));
             }
         }
-        let parent_entry = parent_index.and_then(|i| out.entries.get(i as usize)).cloned();
-        match entry(table, parent_entry.as_ref(), parent_index) {
+        let parent = parent.unwrap_or_default();
+        out.grafts.extend(own.into_keys().map(|name| Graft { parent: parent.to_owned(), name, index: here }));
+        out.places.push((table.file.clone(), table.line));
+        match entry(table, parent_entry.as_ref(), below(path).as_ref()) {
             Ok(entry) => out.entries.push(entry),
             Err(text) => {
                 faults.push(table.fault(text));
@@ -252,30 +281,38 @@ fn link(tables: &BTreeMap<String, Table>, faults: &mut Vec<Fault>) -> Compiled {
     out
 }
 
-fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Result<Entry, String> {
+/// What `table` says. What it leaves out is as in `old`, the entry underneath that it replaces, else as in its parent.
+fn entry(table: &Table, parent: Option<&Entry>, old: Option<&Entry>) -> Result<Entry, String> {
     let raw = &table.raw;
     let own = |text: &Option<String>| -> Text { squeeze(text.as_deref().unwrap_or("")).into() };
-    let class = match (&raw.class, parent) {
+    let kept = |text: &Option<String>, of: fn(&Entry) -> &Text| match (text, old) {
+        (None, Some(old)) => of(old).clone(),
+        (Some(_), _) | (None, None) => own(text),
+    };
+    let from = old.or(parent);
+    let class = match (&raw.class, from) {
         (Some(word), _) => class_named(word)?,
-        (None, Some(parent)) => parent.class,
+        (None, Some(from)) => from.class,
         (None, None) => return Err("class: say what it is at least, as `class = \"write\"`".to_owned()),
     };
-    let style = match (&raw.style, parent) {
+    let style = match (&raw.style, from) {
         (Some(word), _) => named(word, Style::from_name, Style::ALL.iter().map(|s| s.name()))?,
-        (None, Some(parent)) => parent.style,
+        (None, Some(from)) => from.style,
         (None, None) => Style::Gnu,
     };
-    let stdin = match &raw.stdin {
-        Some(word) => named(word, Feed::from_name, Feed::ALL.iter().map(|s| s.name()))?,
-        None => Feed::Data,
+    let stdin = match (&raw.stdin, old) {
+        (Some(word), _) => named(word, Feed::from_name, Feed::ALL.iter().map(|s| s.name()))?,
+        (None, Some(old)) => old.stdin,
+        (None, None) => Feed::Data,
     };
     let raised = |word: &Option<String>, from: Class| match word {
         Some(word) => class_named(word),
         None => Ok(from),
     };
     let above_parent = parent.map_or(Class::Write, |p| p.unknown_flag.min(p.class).max(Class::Write));
-    let unknown_flag = raised(&raw.unknown_flag, class.max(Class::Write))?;
-    let unknown_sub = raised(&raw.unknown_sub, class.max(above_parent))?;
+    let above_old = |of: fn(&Entry) -> Class| class.max(old.map_or(Class::Write, of));
+    let unknown_flag = raised(&raw.unknown_flag, above_old(|old| old.unknown_flag))?;
+    let unknown_sub = raised(&raw.unknown_sub, above_parent.max(above_old(|old| old.unknown_sub)))?;
     if unknown_flag < class.max(Class::Write) || unknown_sub < Class::Write {
         return Err("unknown_flag, unknown_sub: nothing unknown is lower than write or than the entry".to_owned());
     }
@@ -286,13 +323,19 @@ fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Re
             none: own(&form.none),
             operands: form.operands,
             class: form.class.as_deref().map_or(Ok(class), class_named)?,
-            args: if form.args.is_some() { own(&form.args) } else { own(&raw.args) },
+            args: if form.args.is_some() { own(&form.args) } else { kept(&raw.args, |old| &old.args) },
             does: own(&form.does),
         });
     }
-    let help = match (&raw.help, parent) {
-        (Some(text), _) => squeeze(text).into(),
-        (None, Some(parent)) => {
+    if let (true, Some(old)) = (forms.is_empty(), old) {
+        let raised = class > old.class;
+        let at_least = |form: &Form| if raised { form.class.max(class) } else { form.class };
+        forms.extend(old.forms.iter().map(|form| Form { class: at_least(form), ..form.clone() }));
+    }
+    let help = match (&raw.help, old, parent) {
+        (Some(text), _, _) => squeeze(text).into(),
+        (None, Some(old), _) => old.help.clone(),
+        (None, None, Some(parent)) => {
             let own: Vec<&str> = raw
                 .flags
                 .as_deref()
@@ -303,28 +346,36 @@ fn entry(table: &Table, parent: Option<&Entry>, parent_index: Option<u32>) -> Re
             let asks = |word: &&str| matches!(*word, "--help" | "-h") && !own.contains(word);
             parent.help.split(' ').filter(asks).collect::<Vec<_>>().join(" ").into()
         }
-        (None, None) => "--help --version".to_owned().into(),
+        (None, None, None) => "--help --version".to_owned().into(),
     };
+    let why: Vec<(Text, Text)> = raw.why.iter().map(|(k, v)| (k.clone().into(), v.clone().into())).collect();
+    let as_before = raw.flags.is_none();
     Ok(Entry {
         path: table.path.clone().into(),
-        parent: parent_index,
         class,
         style,
-        first: raw.first.unwrap_or(style.stops()),
-        flags: raw.flags.as_deref().map(|text| squeeze(text).into()),
-        globals: own(&raw.globals),
-        args: own(&raw.args),
+        first: raw.first.unwrap_or_else(|| old.map_or(style.stops(), |old| old.first)),
+        flags: match (&raw.flags, old) {
+            (Some(text), _) => Some(squeeze(text).into()),
+            (None, Some(old)) => old.flags.clone(),
+            (None, None) => None,
+        },
+        globals: kept(&raw.globals, |old| &old.globals),
+        args: kept(&raw.args, |old| &old.args),
         forms,
         subs: Vec::new(),
-        abbreviate: raw.abbreviate,
-        effects: own(&raw.effects),
-        attributes: own(&raw.attributes),
-        whole: own(&raw.whole),
-        does: own(&raw.does),
-        why: raw.why.iter().map(|(k, v)| (k.clone().into(), v.clone().into())).collect(),
+        abbreviate: raw.abbreviate || old.is_some_and(|old| old.abbreviate),
+        effects: kept(&raw.effects, |old| &old.effects),
+        attributes: kept(&raw.attributes, |old| &old.attributes),
+        whole: kept(&raw.whole, |old| &old.whole),
+        does: kept(&raw.does, |old| &old.does),
+        why: match old {
+            Some(old) if as_before && why.is_empty() => old.why.clone(),
+            Some(_) | None => why,
+        },
         help,
-        open: own(&raw.open),
-        complete: raw.complete,
+        open: kept(&raw.open, |old| &old.open),
+        complete: raw.complete || as_before && old.is_some_and(|old| old.complete),
         stdin,
         unknown_flag,
         unknown_sub,

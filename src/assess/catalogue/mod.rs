@@ -9,6 +9,7 @@ pub mod compile;
 pub mod environment;
 mod judge;
 pub mod keys;
+mod layer;
 pub mod packed;
 pub mod reader;
 pub mod schema;
@@ -18,34 +19,39 @@ mod tests;
 use super::class;
 use super::reading::{Invocation, Reading};
 use super::{Attribute, Class, Code, Effect, Operand};
+pub use compile::Fault;
+pub use layer::Additions;
 use packed::Packed;
 use schema::{Entry, Text};
 
-/// Everything known about programs: the built-in tables, or those of files.
-#[derive(Debug)]
-pub struct Catalogue {
-    tables: Tables,
-}
-
-#[derive(Debug)]
-enum Tables {
-    Packed(Packed),
-    /// Names are sorted, and each is followed by the index of its entry.
-    Loaded {
-        entries: Vec<Entry>,
-        names: Vec<(Text, u32)>,
-    },
-}
+static PACKED: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.bin")));
 
 /// The catalogue Tollgate ships.
 pub static BUILT_IN: Catalogue =
-    Catalogue { tables: Tables::Packed(Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/catalogue.bin")))) };
+    Catalogue { base: Some(&PACKED), added: Vec::new(), names: Vec::new(), instead: Vec::new() };
+
+/// Everything known about programs: the built-in tables, those of files, or files over the built-in ones.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    base: Option<&'static Packed>,
+    /// Entries of files. Their indices follow those of the base.
+    added: Vec<Entry>,
+    /// Names of added programs, sorted; they hide those of the base.
+    names: Vec<(Text, u32)>,
+    /// Entries of the base, sorted, and the added one that stands instead of each.
+    instead: Vec<(u32, u32)>,
+}
 
 impl Catalogue {
     /// From files in the format of `policies/catalogue/README.md`, checked as strictly as the built-in ones.
-    pub fn load(files: &[(String, String)]) -> Result<Catalogue, Vec<compile::Fault>> {
+    pub fn load(files: &[(String, String)]) -> Result<Catalogue, Vec<Fault>> {
         let compiled = compile::compile(files)?;
-        Ok(Catalogue { tables: Tables::Loaded { entries: compiled.entries, names: compiled.names } })
+        Ok(Catalogue { base: None, added: compiled.entries, names: compiled.names, instead: Vec::new() })
+    }
+
+    /// Whether a program of this name is known.
+    pub fn knows(&self, name: &str) -> bool {
+        self.named(name).is_some()
     }
 
     /// The entry of a program, by its name or an alias.
@@ -54,20 +60,38 @@ impl Catalogue {
     }
 
     fn named(&self, name: &str) -> Option<u32> {
-        match &self.tables {
-            Tables::Packed(packed) => packed.named(name),
-            Tables::Loaded { names, .. } => {
-                let at = names.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
-                Some(names[at].1)
-            }
+        match self.names.binary_search_by(|(known, _)| known.as_ref().cmp(name)) {
+            Ok(at) => Some(self.names[at].1),
+            Err(_) => self.base?.named(name),
         }
     }
 
+    /// How many entries the base has, which is the index of the first added one.
+    fn base_count(&self) -> u32 {
+        self.base.map_or(0, |base| u32::try_from(base.count()).unwrap_or(u32::MAX))
+    }
+
     fn entry(&self, index: u32) -> Option<&Entry> {
-        match &self.tables {
-            Tables::Packed(packed) => packed.entry(index),
-            Tables::Loaded { entries, .. } => entries.get(index as usize),
+        let index = match self.instead.binary_search_by_key(&index, |(old, _)| *old) {
+            Ok(at) => self.instead[at].1,
+            Err(_) => index,
+        };
+        match index.checked_sub(self.base_count()) {
+            Some(added) => self.added.get(added as usize),
+            None => self.base?.entry(index),
         }
+    }
+
+    /// The entry with exactly this path.
+    fn at(&self, path: &str) -> Option<(u32, &Entry)> {
+        let mut words = path.split(' ');
+        let mut index = self.named(words.next()?)?;
+        for word in words {
+            let subs = &self.entry(index)?.subs;
+            index = subs[subs.binary_search_by(|(known, _)| known.as_ref().cmp(word)).ok()?].1;
+        }
+        let entry = self.entry(index)?;
+        (entry.path == path).then_some((index, entry))
     }
 
     /// The subcommand of `entry` with this name.
@@ -87,13 +111,11 @@ impl Catalogue {
         self.entry(index)
     }
 
-    /// Every entry, sorted by path.
+    /// Every entry: those of the base sorted by path, then the added ones.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let count = match &self.tables {
-            Tables::Packed(packed) => packed.count(),
-            Tables::Loaded { entries, .. } => entries.len(),
-        };
-        (0..count).filter_map(|index| self.entry(u32::try_from(index).ok()?))
+        let base = self.base_count();
+        let replaced = |index: &u32| self.instead.binary_search_by_key(index, |(old, _)| *old).is_ok();
+        (0..base).filter(move |index| !replaced(index)).filter_map(|index| self.entry(index)).chain(&self.added)
     }
 
     /// What one call does.
@@ -103,16 +125,6 @@ impl Catalogue {
             None => unknown_program(at),
         }
     }
-}
-
-/// Whether the built-in catalogue knows this program.
-pub fn knows(name: &str) -> bool {
-    BUILT_IN.named(name).is_some()
-}
-
-/// What one call does, by the built-in catalogue.
-pub fn read(at: &Invocation<'_>) -> Reading {
-    BUILT_IN.read(at)
 }
 
 fn unknown_program(at: &Invocation<'_>) -> Reading {

@@ -289,7 +289,6 @@ pub struct Form {
 pub struct Entry {
     /// `git remote add`.
     pub path: Text,
-    pub parent: Option<u32>,
     pub class: Class,
     pub style: Style,
     /// Options end at the first operand, whatever the style says.

@@ -109,7 +109,7 @@ fn class_of_words(args: &[Arg], depth: usize) -> Class {
         dialect: Dialect::Bash,
         ground: &ground,
     };
-    let reading = read(&at);
+    let reading = BUILT_IN.read(&at);
     assert!(!reading.reasons.is_empty(), "a class without a reason: {args:?}");
     let nested = reading.nested.iter().map(|nested| match nested {
         Nested::Argv { args, .. } => class_of_words(args, depth + 1),

@@ -2,7 +2,6 @@
 
 use super::{Frame, Walk};
 use crate::assess::analyzers::say;
-use crate::assess::catalogue;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
 use crate::assess::scope::{Body, Function, Origin, Positional};
 use crate::assess::words::value;
@@ -71,6 +70,11 @@ impl Walk<'_> {
         self.unknowns.push(Unknown { span: word.span, what: "which program runs".to_owned() });
     }
 
+    /// Whether something is known about a program called so.
+    fn names_a_program(&self, name: &str) -> bool {
+        self.catalogue.knows(name) || matches!(name, "bash" | "sh" | "dash" | "zsh")
+    }
+
     fn named(&mut self, slot: usize, typed: &str, args: &[Arg], origin: Origin, names: Names) {
         if !self.spend(1) {
             return;
@@ -108,7 +112,7 @@ impl Walk<'_> {
             self.raise(slot, Code::OutsidePath, Class::Write, span, text);
             // It may be the program it is called like, in a private place: that can only raise.
             let called = typed.rsplit('/').next().unwrap_or(typed);
-            if names_a_program(called) && !self.shell_program(slot, called, args, origin) {
+            if self.names_a_program(called) && !self.shell_program(slot, called, args, origin) {
                 self.program(slot, called, args, false);
             }
             return;
@@ -142,12 +146,12 @@ impl Walk<'_> {
         let ground = self.ground();
         let at =
             Invocation { program: name, args: &args[1..], span, stdin: &stdin, dialect: self.dialect, ground: &ground };
-        if plain && crate::facts::builtins::is_builtin(name) && !catalogue::knows(name) {
+        if plain && crate::facts::builtins::is_builtin(name) && !self.catalogue.knows(name) {
             // Reached as a program (`env true`): what it does to this shell does not last.
             self.subshell(|walk| walk.builtin(slot, name, args, Origin::Text));
             return;
         }
-        let mut reading = catalogue::read(&at);
+        let mut reading = self.catalogue.read(&at);
         let nested = std::mem::take(&mut reading.nested);
         self.add(slot, reading);
         self.prints_variables(slot, name, args, nested.is_empty());
@@ -300,11 +304,6 @@ fn system_name(typed: &str) -> Option<&str> {
     }
     let name = SYSTEM_DIRECTORIES.iter().find_map(|directory| typed.strip_prefix(directory))?;
     (!name.is_empty() && !name.contains('/') && name != "." && name != "..").then_some(name)
-}
-
-/// Whether something is known about a program called so.
-fn names_a_program(name: &str) -> bool {
-    catalogue::knows(name) || matches!(name, "bash" | "sh" | "dash" | "zsh")
 }
 
 fn operand(arg: &Arg) -> Operand {

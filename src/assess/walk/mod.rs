@@ -18,6 +18,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use super::catalogue::Catalogue;
 use super::catalogue::environment::{Influence, influence, influence_of};
 use super::reading::{Cwd, Ground, Inflow, Reading, Value};
 use super::scope::{Content, Origin, Place, Positional, Scope};
@@ -31,12 +32,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// Answers for text that parses; `unanalysed` for the rest.
-pub(super) fn question(question: &Question) -> Assessment {
+pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment {
     let script = match parse::script(&question.text, question.dialect) {
         Ok(script) => script,
         Err(rejected) => return unanalysed(question, &rejected.to_string()),
     };
-    let mut walk = Walk::new(question);
+    let mut walk = Walk::new(question, catalogue);
     walk.script(&script);
     walk.finish()
 }
@@ -74,6 +75,7 @@ struct Frame {
 /// The walk and all it knows.
 pub(super) struct Walk<'q> {
     question: &'q Question,
+    catalogue: &'q Catalogue,
     dialect: Dialect,
     scope: Scope,
     segments: Vec<Segment>,
@@ -108,7 +110,7 @@ pub(super) struct Walk<'q> {
 }
 
 impl<'q> Walk<'q> {
-    fn new(question: &'q Question) -> Walk<'q> {
+    fn new(question: &'q Question, catalogue: &'q Catalogue) -> Walk<'q> {
         let positional = match question.positional.split_first() {
             None => Positional::Unknown,
             Some((zero, rest)) => {
@@ -121,6 +123,7 @@ impl<'q> Walk<'q> {
         };
         Walk {
             question,
+            catalogue,
             dialect: question.dialect,
             scope: Scope::new(positional),
             segments: Vec::new(),
