@@ -221,7 +221,6 @@ const ROWS: &[Row] = &[
     Row {
         at: &[
             "/",
-            "/*",
             "/bin/**",
             "/sbin/**",
             "/lib/**",
@@ -234,12 +233,17 @@ const ROWS: &[Row] = &[
             "/etc/**",
             "/sys/**",
             "/proc/**",
+            "/var",
             "/var/lib/**",
             "/var/spool/**",
             "/var/cache/**",
             "/var/run/*",
+            "/run",
             "/run/*",
             "/run/systemd/**",
+            "/vmlinuz*",
+            "/initrd*",
+            "/swapfile",
             "/var/db/**",
             "/snap/**",
             "/efi/**",
@@ -840,13 +844,21 @@ mod tests {
     #[test]
     fn writing_is_judged_by_where() {
         for text in
-            ["a", "src/x.rs", "/tmp/x", "~/notes.txt", "/home/u/p/x", "/app/x", "/dev/null", "/dev/shm/x", "../x"]
+            ["a", "src/x.rs", "/tmp/x", "/tmp", "/app", "/data/", "~/notes.txt", "/home/u/p/x", "/app/x", "/dev/shm/x"]
         {
             assert_eq!(class(Touch::Write, text), None, "{text}");
         }
-        for text in
-            ["/etc/hosts", "/etc/../etc/passwd", "//usr/bin/ls", "/dev/sda", "/boot/x", "/tmp/../etc/x", "/bin/ls"]
-        {
+        for text in [
+            "/etc/hosts",
+            "/etc/../etc/passwd",
+            "//usr/bin/ls",
+            "/dev/sda",
+            "/boot/x",
+            "/tmp/../etc/x",
+            "/bin",
+            "/",
+            "/var",
+        ] {
             assert_eq!(class(Touch::Write, text), Some(Class::Destructive), "{text}");
         }
         for text in [

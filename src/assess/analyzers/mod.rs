@@ -65,6 +65,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "git-remote", analyze: config::git_remote, joint: " " },
     LanguageRow { name: "jq", analyze: jq::filter, joint: " " },
     LanguageRow { name: "less", analyze: wrap::less, joint: "\n" },
+    LanguageRow { name: "mode", analyze: small::mode, joint: "," },
     LanguageRow { name: "mysql", analyze: sql::mysql, joint: "\n;\n" },
     LanguageRow { name: "node", analyze: code::code, joint: "\n" },
     LanguageRow { name: "perl", analyze: code::perl, joint: "\n" },
@@ -91,6 +92,7 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "docker-compose", analyze: container::compose },
     WholeRow { name: "duckdb", analyze: dbshell::duckdb },
     WholeRow { name: "env", analyze: wrap::env },
+    WholeRow { name: "fd", analyze: fd::fd },
     WholeRow { name: "find", analyze: find::find },
     WholeRow { name: "kubectl", analyze: container::kubectl },
     WholeRow { name: "make", analyze: service::make },
@@ -115,7 +117,6 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "test", analyze: test::test },
     WholeRow { name: "tmux", analyze: wrap::tmux },
     WholeRow { name: "wget", analyze: net::wget },
-    WholeRow { name: "fd", analyze: fd::fd },
     WholeRow { name: "xargs", analyze: xargs::xargs },
 ];
 

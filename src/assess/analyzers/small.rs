@@ -107,6 +107,28 @@ pub fn processes(expr: &Arg, _at: &Invocation<'_>, out: &mut Reading) {
     }
 }
 
+/// Reads a mode of `chmod` and kin: a program that runs with its owner's rights is an escalation.
+pub fn mode(expr: &Arg, _at: &Invocation<'_>, out: &mut Reading) {
+    let Some(text) = expr.text() else {
+        return super::unknown_word(out, expr, "a mode that lends the owner's rights (`u+s`)");
+    };
+    if text.split(',').any(lends_rights) {
+        let text = format!("{} lets everybody run the file with its owner's rights", super::say::shown(&expr.value));
+        out.raise(Code::Privilege, Class::Destructive, expr.span, text);
+    }
+}
+
+/// `4755`, `u+s`, `+s`, `a=rs`; group rights alone (`g+s`, `2775`) are how directories are shared.
+fn lends_rights(clause: &str) -> bool {
+    if let Ok(bits) = u32::from_str_radix(clause, 8) {
+        return bits & 0o4000 != 0;
+    }
+    match clause.find(['+', '=']) {
+        Some(at) => clause[at..].contains('s') && (at == 0 || clause[..at].contains(['u', 'a'])),
+        None => false,
+    }
+}
+
 /// Reads the arguments of `printf`: `-v NAME` and `%n` set shell variables, and a subscript in a name can run code.
 pub fn printf(at: &Invocation<'_>) -> Reading {
     let mut out = Reading::observing();

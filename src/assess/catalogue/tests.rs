@@ -140,12 +140,27 @@ fn every_example_has_the_class_it_says() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
+/// The names in `expr(…)` of a compact list.
+fn expressions(text: &str) -> impl Iterator<Item = String> {
+    text.split("expr(")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(name, _)| name.to_owned())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
 #[test]
 fn every_analyzer_that_a_table_names_exists() {
     let mut missing: Vec<String> = Vec::new();
     for entry in BUILT_IN.entries() {
         if !entry.whole.is_empty() && crate::assess::analyzers::whole(&entry.whole).is_none() {
             missing.push(format!("{}: whole {}", entry.path, entry.whole));
+        }
+        for language in expressions(&entry.args).chain(expressions(&entry.flags.clone().unwrap_or_default())) {
+            if crate::assess::analyzers::language(&language).is_none() {
+                missing.push(format!("{}: expr({language})", entry.path));
+            }
         }
     }
     assert!(missing.is_empty(), "{missing:?}");
