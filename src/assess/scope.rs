@@ -15,10 +15,10 @@ use std::rc::Rc;
 /// Where text came from, most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
+    /// Nothing but numbers: literal ones, counted or computed ones, or nothing at all. Arithmetic may evaluate it.
+    Number,
     /// Written in the command itself, or set outside of it by whoever started the shell.
     Text,
-    /// A number that a command counted.
-    Number,
     /// Read from files or commands.
     Data,
     Network,
@@ -42,11 +42,13 @@ pub struct Variable {
     /// Later assignments may fail and leave the old value.
     pub readonly: bool,
     pub origin: Origin,
+    /// Declared with `-A`: its subscripts are words, not arithmetic.
+    pub table: bool,
 }
 
 impl Variable {
     pub fn unknown(origin: Origin) -> Variable {
-        Variable { content: Content::Unknown, exported: false, readonly: false, origin }
+        Variable { content: Content::Unknown, exported: false, readonly: false, origin, table: false }
     }
 }
 
@@ -85,7 +87,12 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Positional {
     Unknown,
-    Known { zero: Option<Value>, rest: Rc<Vec<Arg>> },
+    /// `origin` is where the most doubtful of `rest` comes from.
+    Known {
+        zero: Option<Value>,
+        rest: Rc<Vec<Arg>>,
+        origin: Origin,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -138,7 +145,8 @@ impl Scope {
         let old = self.variables.get(name);
         let exported = old.is_some_and(|v| v.exported);
         let readonly = old.is_some_and(|v| v.readonly);
-        let mut variable = Variable { content, exported, readonly, origin };
+        let table = old.is_some_and(|v| v.table) && content != Content::Unset;
+        let mut variable = Variable { content, exported, readonly, origin, table };
         if let Some(old) = old.filter(|v| v.readonly) {
             variable = join_variables(old, &variable);
         }
@@ -331,12 +339,13 @@ fn join_variables(a: &Variable, b: &Variable) -> Variable {
         exported: a.exported || b.exported,
         readonly: a.readonly || b.readonly,
         origin: a.origin.max(b.origin),
+        table: a.table && b.table,
     }
 }
 
 /// Set on one way only: on the other it is whatever the environment holds.
 fn from_outside_or(set: &Variable) -> Variable {
-    Variable { content: Content::Unknown, ..set.clone() }
+    Variable { content: Content::Unknown, origin: set.origin.max(Origin::Text), table: false, ..set.clone() }
 }
 
 #[cfg(test)]
@@ -363,7 +372,7 @@ mod tests {
     #[test]
     fn a_read_only_variable_may_keep_its_value() {
         let mut scope = Scope::new(Positional::Unknown);
-        let variable = Variable { content: scalar("touch"), exported: false, readonly: true, origin: Origin::Text };
+        let variable = Variable { content: scalar("touch"), readonly: true, ..Variable::unknown(Origin::Text) };
         scope.put("x", variable);
         scope.set("x", scalar("ls"), Origin::Text);
         let both = Content::Scalar(Value::OneOf(vec!["touch".into(), "ls".into()]));

@@ -25,12 +25,8 @@ impl Walk<'_> {
         let rest = &args[1..];
         match name {
             ":" | "true" | "false" | "echo" | "pwd" | "times" | "caller" | "dirs" | "help" | "type" => {}
-            "break" | "continue" | "return" | "exit" | "logout" => {
-                for arg in rest {
-                    self.arithmetic_value(slot, &arg.value, Origin::Text, arg.span);
-                }
-                self.jump();
-            }
+            // A number that is none is an error here, it is not evaluated.
+            "break" | "continue" | "return" | "exit" | "logout" => self.jump(),
             "cd" | "pushd" | "popd" => self.change_directory(slot, name, rest),
             "alias" => self.alias(slot, rest),
             "unalias" => {}
@@ -62,9 +58,8 @@ impl Walk<'_> {
                 }
             }
             "getopts" => {
-                for name in ["OPTARG", "OPTIND", "OPTERR"] {
-                    self.scope.set(name, Content::Unknown, Origin::Text);
-                }
+                self.scope.set("OPTARG", Content::Unknown, Origin::Text);
+                self.scope.set("OPTIND", Content::Unknown, Origin::Number);
                 if let Some(arg) = rest.get(1) {
                     self.set_named(slot, arg, Origin::Text);
                 }
@@ -552,7 +547,10 @@ impl Walk<'_> {
             let looks_up = match &arg.value {
                 Value::Known(text) => matches!(text.as_str(), "-v" | "-R"),
                 Value::OneOf(texts) => texts.iter().any(|t| matches!(t.as_str(), "-v" | "-R")),
-                Value::Glob(_) | Value::Unknown { .. } => false,
+                // It may be `-v`; only a subscript makes that matter.
+                Value::Glob(_) | Value::Unknown { .. } => {
+                    rest.get(at + 1).and_then(Arg::text).is_some_and(|next| next.contains('['))
+                }
             };
             if looks_up && let Some(next) = rest.get(at + 1) {
                 let named = if next.many { value::unknown() } else { next.value.clone() };

@@ -1,6 +1,6 @@
 //! What is called, and what does it do? A name resolves to a function, a builtin, a shell or a program, in that order.
 
-use super::{Frame, Walk};
+use super::{Called, Frame, Walk};
 use crate::assess::analyzers::say;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
 use crate::assess::scope::{Body, Function, Origin, Positional};
@@ -87,7 +87,7 @@ impl Walk<'_> {
             if first_call {
                 self.segments[slot].program = Some(typed.to_owned());
             }
-            self.call_function(slot, typed, &function, args);
+            self.call_function(slot, typed, &function, args, origin);
             if !function.doubtful {
                 if self.segments[slot].reasons.is_empty() {
                     let class = self.segments[slot].class;
@@ -199,7 +199,7 @@ impl Walk<'_> {
 
     // -- functions --------------------------------------------------------------------------------------------------
 
-    fn call_function(&mut self, slot: usize, name: &str, function: &Function, args: &[Arg]) {
+    fn call_function(&mut self, slot: usize, name: &str, function: &Function, args: &[Arg], origin: Origin) {
         if let Some(frame) = self.calls.iter().rfind(|frame| &*frame.name == name) {
             if self.forks > frame.forks {
                 let span = self.segments[slot].span;
@@ -207,12 +207,12 @@ impl Walk<'_> {
                 self.raise(slot, Code::ForkBomb, Class::Destructive, span, text);
                 return;
             }
-            if frame.forgetful {
+            if frame.called == Called::Again {
                 return;
             }
             // Once more with everything forgotten stands for every deeper call.
             self.scope.forget_values();
-            self.enter_function(name, function, Positional::Unknown, true);
+            self.enter_function(name, function, Positional::Unknown, Called::Again);
             self.scope.forget_values();
             return;
         }
@@ -221,20 +221,20 @@ impl Walk<'_> {
             Positional::Known { zero, .. } => zero.clone(),
             Positional::Unknown => None,
         };
-        self.enter_function(name, function, Positional::Known { zero, rest }, false);
+        self.enter_function(name, function, Positional::Known { zero, rest, origin }, Called::Here);
     }
 
     /// Reads a definition as for a call of which nothing is known.
     pub(super) fn definition(&mut self, name: &str, body: &Body) {
         let function = Function { bodies: vec![body.clone()], doubtful: false };
-        self.subshell(|walk| walk.enter_function(name, &function, Positional::Unknown, false));
+        self.subshell(|walk| walk.enter_function(name, &function, Positional::Unknown, Called::Nowhere));
     }
 
-    fn enter_function(&mut self, name: &str, function: &Function, positional: Positional, forgetful: bool) {
+    fn enter_function(&mut self, name: &str, function: &Function, positional: Positional, called: Called) {
         let outer_positional = std::mem::replace(&mut self.scope.positional, positional);
         let (outer_here, outer_dialect) = (self.here, self.dialect);
         let outer_jumps = self.jumped.take();
-        self.calls.push(Frame { name: Rc::from(name), forgetful, forks: self.forks, locals: Vec::new() });
+        self.calls.push(Frame { name: Rc::from(name), called, forks: self.forks, locals: Vec::new() });
         let before = self.scope.clone();
         let mut after = None;
         for body in &function.bodies {

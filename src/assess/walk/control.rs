@@ -222,7 +222,7 @@ impl Walk<'_> {
     fn each(&mut self, command: &Command, name: &str, words: Option<&[Word]>, body: &Script, asks: bool) {
         let slot = self.open(command.span);
         let mut items: Vec<Arg> = Vec::new();
-        let mut origin = Origin::Text;
+        let mut origin = Origin::Number;
         match words {
             Some(words) => {
                 for word in words {
@@ -230,7 +230,14 @@ impl Walk<'_> {
                     self.words().fields(word, &mut items);
                 }
             }
-            None => items.push(Arg { value: value::unknown(), many: true, span: command.span }),
+            None => {
+                origin = self.origin_of_parameter("@");
+                items.push(Arg { value: value::unknown(), many: true, span: command.span });
+            }
+        }
+        if items.iter().all(is_number) {
+            // `{1..9}` is written with more than digits.
+            origin = Origin::Number;
         }
         self.spend(items.len());
         if items.iter().any(|item| matches!(item.value, Value::Glob(_))) {
@@ -270,16 +277,16 @@ impl Walk<'_> {
                 self.scope.join(jumped);
             }
             let mut next = at_start.clone();
-            match pass {
-                0 => next.join(&self.scope),
-                1 => next.widen(&self.scope),
-                _ => {
-                    next.widen(&self.scope);
-                    next.forget_values();
-                }
+            if pass == 0 {
+                next.join(&self.scope);
+            } else {
+                next.widen(&self.scope);
             }
             if next.same(&at_start) {
                 break;
+            }
+            if pass > 1 {
+                next.forget_values();
             }
             self.scope = next;
         }
@@ -347,22 +354,22 @@ impl Walk<'_> {
             }
             Test::Not(inner) => self.test(slot, inner),
             Test::Unary { operator, operand } => {
-                self.visit(slot, operand);
+                let origin = self.visit(slot, operand);
                 if matches!(operator.as_str(), "-v" | "-R") {
                     let name = self.words().single(operand);
                     self.name_with_subscript(slot, &name, operand.span);
                 }
                 if operator == "-t" {
                     let value = self.words().single(operand);
-                    self.arithmetic_value(slot, &value, Origin::Text, operand.span);
+                    self.arithmetic_value(slot, &value, origin, operand.span);
                 }
             }
             Test::Binary { left, operator, right } => {
-                let origin = self.visit(slot, left).max(self.visit(slot, right));
+                let origins = [self.visit(slot, left), self.visit(slot, right)];
                 if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
-                    for side in [left, right] {
+                    for (side, origin) in [left, right].into_iter().zip(origins) {
                         let value = self.words().single(side);
-                        self.arithmetic_value(slot, &value, origin.max(self.doubt_of(side)), side.span);
+                        self.arithmetic_value(slot, &value, origin, side.span);
                     }
                 }
                 if operator == "=~" {
@@ -378,6 +385,12 @@ pub(super) fn join_into(sum: &mut Option<Scope>, scope: &Scope) {
         Some(sum) => sum.join(scope),
         None => *sum = Some(scope.clone()),
     }
+}
+
+/// Whether this is one word of digits, as far as it is known.
+fn is_number(arg: &Arg) -> bool {
+    let texts = if arg.many { None } else { value::alternatives(&arg.value) };
+    texts.is_some_and(|texts| texts.iter().all(|text| text.bytes().all(|b| b.is_ascii_digit())))
 }
 
 /// What the loop's variable can be.

@@ -68,19 +68,8 @@ pub(super) fn origin_of(segments: &[Segment]) -> Origin {
 /// Where the output of a substitution comes from: a number, if all that prints can print nothing else.
 pub(super) fn origin_of_output(script: &Script, segments: &[Segment]) -> Origin {
     let origin = origin_of(segments);
-    let numeric = matches!(origin, Origin::Data) && counts(script, segments);
+    let numeric = matches!(origin, Origin::Data) && count::prints_numbers(script, segments);
     if numeric { Origin::Number } else { origin }
-}
-
-fn counts(script: &Script, segments: &[Segment]) -> bool {
-    let [item] = script.items.as_slice() else { return false };
-    let Some(shallowest) = segments.iter().map(|s| s.depth).min() else { return false };
-    let mut printing = segments.iter().filter(|s| s.depth == shallowest);
-    if item.rest.is_empty() {
-        printing.next_back().is_some_and(count::prints_a_number)
-    } else {
-        printing.all(|s| count::prints_a_number(s) || count::is_fallback(s))
-    }
 }
 
 pub(super) fn reaches_network(segment: &Segment) -> bool {

@@ -1,37 +1,17 @@
 //! What runs while words are expanded? Substitutions in every operand, arithmetic and the names inside it.
 //!
-//! Arithmetic is code: bash evaluates the text of variables again, and a subscript in it may hold a substitution. Text
-//! that was read from elsewhere is therefore never harmless in it.
+//! Arithmetic is code: bash evaluates the text of variables again, and a subscript in it may hold a substitution. Only
+//! numbers and literal text that was read to its end are harmless in it; what was inherited or read elsewhere is not.
 
-use super::{Walk, flow};
+use super::{Called, Walk, flow};
 use crate::assess::analyzers::say;
 use crate::assess::reading::{Inflow, Value};
-use crate::assess::scope::{Content, Origin};
+use crate::assess::scope::{Content, Origin, Positional};
 use crate::assess::syntax::{CommandKind, Parameter, Part, PartKind, Script, Word};
+use crate::assess::words::parameter::KEPT_AS_NUMBERS;
 use crate::assess::words::value;
 use crate::assess::{Attribute, Class, Code, Dialect, Effect, Operand, Span, parse};
 use crate::facts::limits::NESTED_TEXT_DEPTH_MAX;
-
-/// Variables in which the shell keeps words, paths and commands that it came across.
-const HELD_BY_THE_SHELL: &[&str] = &[
-    "_",
-    "0",
-    "PWD",
-    "OLDPWD",
-    "DIRSTACK",
-    "BASH_ARGV",
-    "BASH_ARGV0",
-    "BASH_COMMAND",
-    "BASH_EXECUTION_STRING",
-    "BASH_REMATCH",
-    "BASH_SOURCE",
-    "COPROC",
-    "FUNCNAME",
-    "MAPFILE",
-    "OPTARG",
-    "READLINE_LINE",
-    "REPLY",
-];
 
 /// Variables that name variables are followed this far.
 const NAMES_DEEP_MAX: u8 = 4;
@@ -42,24 +22,22 @@ impl Walk<'_> {
         self.visit_parts(slot, &word.parts)
     }
 
-    fn visit_parts(&mut self, slot: usize, parts: &[Part]) -> Origin {
-        let mut origin = Origin::Text;
+    pub(super) fn visit_parts(&mut self, slot: usize, parts: &[Part]) -> Origin {
+        let mut origin = Origin::Number;
         for part in parts {
             if !self.spend(1) {
                 break;
             }
             origin = origin.max(match &part.kind {
-                PartKind::Text(text) => {
-                    self.literal_code.0 |= text.contains(['$', '`', '\\']);
-                    self.literal_code.1 |= text.contains(['[', '\\']);
-                    Origin::Text
-                }
+                PartKind::Text(text) => origin_of_literal(text),
                 PartKind::Parameter(parameter) => {
                     self.deeper(Origin::Data, |walk| walk.visit_parameter(slot, parameter))
                 }
                 PartKind::Command(script) => self.substitution("$(", script, None),
-                PartKind::Process { output: false, script } => self.substitution("<(", script, None),
-                PartKind::Process { output: true, script } => self.substitution(">(", script, Some(Inflow::Data)),
+                PartKind::Process { output: false, script } => self.substitution("<(", script, None).max(Origin::Text),
+                PartKind::Process { output: true, script } => {
+                    self.substitution(">(", script, Some(Inflow::Data)).max(Origin::Text)
+                }
                 PartKind::Arithmetic(word) => {
                     self.deeper((), |walk| walk.visit_arithmetic(slot, word));
                     Origin::Number
@@ -103,7 +81,7 @@ impl Walk<'_> {
     fn visit_parameter(&mut self, slot: usize, p: &Parameter) -> Origin {
         let span = self.segments[slot].span;
         let set_here = self.scope.variable(&p.name);
-        let mut origin = set_here.map_or(Origin::Text, |v| v.origin);
+        let mut origin = self.origin_of_parameter(&p.name);
         let printed = !p.length && !p.operator.ends_with('+');
         if printed && set_here.is_none() && self.question.secret_names.contains(&p.name) {
             self.secret(slot, &p.name);
@@ -111,7 +89,7 @@ impl Walk<'_> {
         if let Some(subscript) = &p.subscript
             && !is_whole(subscript)
         {
-            self.visit_arithmetic(slot, subscript);
+            self.visit_subscript(slot, &p.name, subscript);
         }
         if p.indirect && !matches!(p.operator.as_str(), "*" | "@") {
             let name = match self.scope.variable(&p.name).map(|v| v.content.clone()) {
@@ -138,22 +116,54 @@ impl Walk<'_> {
                 }
                 self.assign(slot, &p.name, Content::Unknown, origin, span);
             }
+            // What is left of a number, or of text, is no more than that.
+            "#" | "##" | "%" | "%%" | "^" | "^^" | "," | ",," => {
+                self.visit_patterns(slot, &p.operands);
+            }
+            "/" | "//" | "/#" | "/%" => {
+                let (pattern, with) = p.operands.split_at(1.min(p.operands.len()));
+                self.visit_patterns(slot, pattern);
+                origin = origin.max(self.visit_patterns(slot, with));
+            }
+            "+" | ":+" => origin = self.visit_patterns(slot, &p.operands),
             "@" => {
+                origin = origin.max(Origin::Text);
                 let letter = p.operands.first().map(|w| self.words().single(w));
                 if !matches!(&letter, Some(Value::Known(l)) if matches!(l.as_str(), "Q" | "U" | "u" | "L" | "a" | "A" | "k" | "K" | "E"))
                 {
                     self.prompt(slot, p, span);
                 }
             }
-            _ => {
-                let patterns = std::mem::replace(&mut self.patterns, true);
-                for operand in &p.operands {
-                    origin = origin.max(self.visit(slot, operand));
-                }
-                self.patterns = patterns;
-            }
+            _ => origin = origin.max(self.visit_patterns(slot, &p.operands)),
         }
-        origin
+        if p.length { Origin::Number } else { origin }
+    }
+
+    /// Operands in which extended patterns are in order; where their text comes from.
+    fn visit_patterns(&mut self, slot: usize, operands: &[Word]) -> Origin {
+        let patterns = std::mem::replace(&mut self.patterns, true);
+        let origins = operands.iter().map(|operand| self.visit(slot, operand)).max();
+        self.patterns = patterns;
+        origins.unwrap_or(Origin::Number)
+    }
+
+    /// Where the text of a parameter comes from before its operator.
+    pub(super) fn origin_of_parameter(&self, name: &str) -> Origin {
+        match name {
+            "?" | "$" | "!" | "#" => Origin::Number,
+            _ if is_positional(name) => match &self.scope.positional {
+                Positional::Known { origin, .. } => *origin,
+                Positional::Unknown if self.calls.last().is_some_and(|frame| frame.called == Called::Nowhere) => {
+                    Origin::Number
+                }
+                Positional::Unknown => Origin::Text,
+            },
+            _ => match self.scope.variable(name) {
+                Some(variable) => variable.origin,
+                None if KEPT_AS_NUMBERS.contains(&name) => Origin::Number,
+                None => Origin::Text,
+            },
+        }
     }
 
     pub(super) fn secret(&mut self, slot: usize, name: &str) {
@@ -179,55 +189,47 @@ impl Walk<'_> {
         }
     }
 
+    /// A subscript of `name`: arithmetic, unless the text declared a table.
+    pub(super) fn visit_subscript(&mut self, slot: usize, name: &str, subscript: &Word) {
+        if self.scope.variable(name).is_some_and(|variable| variable.table) {
+            self.visit(slot, subscript);
+        } else {
+            self.visit_arithmetic(slot, subscript);
+        }
+    }
+
     // -- arithmetic -------------------------------------------------------------------------------------------------
 
     /// Walks an arithmetic expression: substitutions, the variables it sets, and the text it evaluates again.
     pub(super) fn visit_arithmetic(&mut self, slot: usize, word: &Word) {
+        // What bash will evaluate, with a hole for each number that is not known.
+        let mut text = String::new();
+        let mut glued = false;
         for part in &word.parts {
             if !self.spend(1) {
                 return;
             }
-            match &part.kind {
-                PartKind::Text(text) => self.arithmetic_source(slot, text, word.span, 0),
-                PartKind::Parameter(p) => {
-                    let origin = self.visit_parts(slot, std::slice::from_ref(part)).max(self.doubt(&p.name));
-                    let inner = Word { span: word.span, parts: vec![Part { quoted: true, kind: part.kind.clone() }] };
-                    let value = self.words().single(&inner);
-                    if !p.length {
-                        self.arithmetic_value(slot, &value, origin, word.span);
-                    }
-                }
-                PartKind::Command(_) => {
-                    let origin = self.visit_parts(slot, std::slice::from_ref(part));
-                    self.arithmetic_value(slot, &value::unknown(), origin, word.span);
-                }
-                PartKind::Arithmetic(_) | PartKind::Process { .. } | PartKind::ExtendedGlob(_) => {
-                    self.visit_parts(slot, std::slice::from_ref(part));
-                }
+            if let PartKind::Text(literal) = &part.kind {
+                text.push_str(literal);
+                continue;
             }
+            let origin = self.visit_parts(slot, std::slice::from_ref(part));
+            let value = self.words().joined(std::slice::from_ref(part));
+            if let Value::Known(known) = &value {
+                text.push_str(known);
+                continue;
+            }
+            self.arithmetic_value(slot, &value, origin, word.span);
+            // `a$n` is a name that is not known, `1$n` is a number.
+            let before = &text[text.rfind(|c: char| !is_name_char(c)).map_or(0, |at| at + 1)..];
+            glued |= before.starts_with(|c: char| !c.is_ascii_digit());
+            text.push(HOLE);
         }
-    }
-
-    /// What arithmetic may find in a variable whose text is not known: anything the shell came across, or what this
-    /// text put together from literals.
-    fn doubt(&self, name: &str) -> Origin {
-        let put_together =
-            self.literal_code == (true, true) && self.scope.variable(name).is_some_and(|v| v.origin != Origin::Number);
-        if put_together || HELD_BY_THE_SHELL.contains(&name) { Origin::Data } else { Origin::Text }
-    }
-
-    /// The same for every variable in a word.
-    pub(super) fn doubt_of(&self, word: &Word) -> Origin {
-        let doubts = word.parts.iter().map(|part| match &part.kind {
-            PartKind::Parameter(p) if !p.length => self.doubt(&p.name),
-            PartKind::Text(text) => self.doubt(text),
-            PartKind::Parameter(_)
-            | PartKind::Command(_)
-            | PartKind::Process { .. }
-            | PartKind::Arithmetic(_)
-            | PartKind::ExtendedGlob(_) => Origin::Text,
-        });
-        doubts.max().unwrap_or(Origin::Text)
+        self.spent.set(self.spent.get().saturating_add(text.len()));
+        if glued {
+            self.arithmetic_unknown(slot, word.span);
+        }
+        self.arithmetic_source(slot, &text, word.span, 0);
     }
 
     /// A value that arithmetic evaluates as an expression.
@@ -241,14 +243,18 @@ impl Walk<'_> {
             None => {
                 // The name of a file may be anything.
                 let begun = matches!(value, Value::Glob(_)) || value::prefix(value).contains(['[', '$', '`']);
-                if begun || origin >= Origin::Data {
-                    let text = "arithmetic evaluates text that is not known: a subscript in it could run commands";
-                    let hint = Some("check that it is a number, or compute it in the program that prints it");
-                    self.segments[slot].attributes.insert(Attribute::Opaque);
-                    self.raise_hint(slot, Code::HiddenCode, Class::Write, span, text, hint);
+                if begun || origin > Origin::Number {
+                    self.arithmetic_unknown(slot, span);
                 }
             }
         }
+    }
+
+    fn arithmetic_unknown(&mut self, slot: usize, span: Span) {
+        let text = "arithmetic evaluates text that is not known: a subscript in it could run commands";
+        let hint = Some("set it to a number first, or compute it in the program that prints it");
+        self.segments[slot].attributes.insert(Attribute::Opaque);
+        self.raise_hint(slot, Code::HiddenCode, Class::Write, span, text, hint);
     }
 
     /// Text of an expression: what it sets, what it names, what hides in it.
@@ -258,14 +264,23 @@ impl Walk<'_> {
             return;
         }
         let bytes = text.as_bytes();
-        let mut at = 0;
+        let sure = deep == 0 && cannot_fail(text);
+        // A variable has its new value only behind the expression, or behind a comma outside of brackets.
+        let mut set: Vec<&str> = Vec::new();
+        let (mut at, mut brackets) = (0, 0i32);
         while at < bytes.len() {
-            if !(bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
+            match bytes[at] {
+                b'(' | b'[' => brackets += 1,
+                b')' | b']' => brackets -= 1,
+                b',' if brackets == 0 => self.arithmetic_sets(slot, &std::mem::take(&mut set), sure, span),
+                _ => {}
+            }
+            if !is_name_char(char::from(bytes[at])) {
                 at += 1;
                 continue;
             }
             let from = at;
-            while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
+            while at < bytes.len() && is_name_char(char::from(bytes[at])) {
                 at += 1;
             }
             if bytes[from].is_ascii_digit() {
@@ -281,20 +296,25 @@ impl Walk<'_> {
                 self.arithmetic_name(slot, name, span, deep);
             }
             if only_set || is_set(&text[..from], after) {
-                self.assign(slot, name, Content::Unknown, Origin::Number, span);
+                set.push(name);
             }
+        }
+        self.arithmetic_sets(slot, &set, sure, span);
+    }
+
+    /// Variables that an expression sets to a number; unless it is `sure` to be evaluated, each may stay what it was.
+    fn arithmetic_sets(&mut self, slot: usize, names: &[&str], sure: bool, span: Span) {
+        for name in names {
+            let origin = if sure { Origin::Number } else { self.origin_of_parameter(name) };
+            self.assign(slot, name, Content::Unknown, origin, span);
         }
     }
 
     /// A variable whose text is evaluated as an expression in turn.
     fn arithmetic_name(&mut self, slot: usize, name: &str, span: Span, deep: u8) {
-        let doubt = self.doubt(name);
-        let Some(variable) = self.scope.variable(name).cloned() else {
-            return self.arithmetic_value(slot, &value::unknown(), doubt, span);
-        };
-        let origin = variable.origin.max(doubt);
-        match variable.content {
-            Content::Scalar(value) if deep < NAMES_DEEP_MAX => match value::alternatives(&value) {
+        let origin = self.origin_of_parameter(name);
+        match self.scope.variable(name).map(|variable| variable.content.clone()) {
+            Some(Content::Scalar(value)) if deep < NAMES_DEEP_MAX => match value::alternatives(&value) {
                 Some(texts) => {
                     for text in texts.iter().filter(|t| !t.bytes().all(|b| b.is_ascii_digit())) {
                         self.arithmetic_source(slot, text, span, deep + 1);
@@ -302,8 +322,8 @@ impl Walk<'_> {
                 }
                 None => self.arithmetic_value(slot, &value, origin, span),
             },
-            Content::Unset => {}
-            Content::Scalar(_) | Content::Array(_) | Content::Unknown => {
+            Some(Content::Unset) => {}
+            Some(Content::Scalar(_) | Content::Array(_) | Content::Unknown) | None => {
                 self.arithmetic_value(slot, &value::unknown(), origin, span);
             }
         }
@@ -373,6 +393,38 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Stands for a number that is not known. No text can hold it.
+const HOLE: char = '\0';
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// `$1`, `$@`, `$*`; not `$0`, which is text.
+fn is_positional(name: &str) -> bool {
+    matches!(name, "@" | "*") || (name != "0" && name.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Literal text that arithmetic could only take for numbers, or any other.
+pub(super) fn origin_of_literal(text: &str) -> Origin {
+    if text.bytes().all(|b| b.is_ascii_digit() || b".,:{}".contains(&b)) { Origin::Number } else { Origin::Text }
+}
+
+/// Whether every part of an expression is surely evaluated: no error and no condition stops it half-way.
+fn cannot_fail(text: &str) -> bool {
+    let plain = |c: char| is_name_char(c) || c.is_ascii_whitespace() || "=+-*,()<>".contains(c);
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '%']) {
+        // Only a literal divisor is surely not 0.
+        let divisor = rest[at + 1..].trim_start_matches(['=', ' ']);
+        if !divisor.starts_with(|c: char| c.is_ascii_digit() && c != '0') || !rest[..at].chars().all(plain) {
+            return false;
+        }
+        rest = &rest[at + 1..];
+    }
+    !text.contains("**") && rest.chars().all(plain)
 }
 
 /// `[@]` and `[*]` are no arithmetic.

@@ -61,11 +61,21 @@ fn holds_a_command(name: &str) -> bool {
     influence(name) == Influence::Code && ends.iter().any(|end| name.ends_with(end))
 }
 
+/// Why the body of a function is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Called {
+    /// With these arguments.
+    Here,
+    /// By itself, with everything forgotten: a call inside it adds nothing new.
+    Again,
+    /// Where it is defined. Each call in the text is read again with its arguments.
+    Nowhere,
+}
+
 /// A function that is being called.
 struct Frame {
     name: Rc<str>,
-    /// The body is read with everything forgotten: a call inside it adds nothing new.
-    forgetful: bool,
+    called: Called,
     /// How many pipelines and background jobs were around when it was called.
     forks: u32,
     /// Variables that come back when it returns.
@@ -95,8 +105,6 @@ pub(super) struct Walk<'q> {
     jumped: Option<Scope>,
     /// Loops and calls around.
     jumps: u32,
-    /// Literal text so far holds a `$` or backquote, and a `[`: what arithmetic needs to run a command.
-    literal_code: (bool, bool),
     /// Extended patterns are in order here (`[[ x == @(a|b) ]]`).
     patterns: bool,
     /// For text inside text: the span it has in the whole.
@@ -118,6 +126,7 @@ impl<'q> Walk<'q> {
                 Positional::Known {
                     zero: Some(Value::Known(zero.clone())),
                     rest: Rc::new(rest.iter().map(word).collect()),
+                    origin: Origin::Text,
                 }
             }
         };
@@ -137,7 +146,6 @@ impl<'q> Walk<'q> {
             stdin: Inflow::Inherited,
             jumped: None,
             jumps: 0,
-            literal_code: (false, false),
             patterns: false,
             here: None,
             calls: Vec::new(),

@@ -99,7 +99,7 @@ impl Walk<'_> {
                 let origin = self.words_origin(slot);
                 let mut positional = positional.into_iter();
                 let zero = positional.next().map(|arg| arg.value);
-                let positional = Positional::Known { zero, rest: Rc::new(positional.collect()) };
+                let positional = Positional::Known { zero, rest: Rc::new(positional.collect()), origin: Origin::Text };
                 let outer = std::mem::replace(&mut self.stdin, stdin);
                 self.text(slot, Text { via: &via, text: &text, positional, dialect, origin, here: false });
                 self.stdin = outer;
@@ -387,7 +387,10 @@ impl Walk<'_> {
         let zero = after.next();
         let positional = match zero {
             Some(Arg { many: true, .. }) => Positional::Unknown,
-            zero => Positional::Known { zero: zero.map(|arg| arg.value), rest: Rc::new(after.collect()) },
+            zero => {
+                let (zero, rest) = (zero.map(|arg| arg.value), Rc::new(after.collect()));
+                Positional::Known { zero, rest, origin: Origin::Text }
+            }
         };
         let via = format!("{name} -c");
         self.text(slot, Text { via: &via, text, positional, dialect: call.dialect, origin, here: false });
@@ -398,7 +401,11 @@ impl Walk<'_> {
             Inflow::Known(text) => {
                 let arg = Arg::known(text, span);
                 let rest = if rest.first().and_then(Arg::text).is_some_and(is_stdin) { &rest[1..] } else { rest };
-                let positional = Positional::Known { zero: Some(value::known(name)), rest: Rc::new(rest.to_vec()) };
+                let positional = Positional::Known {
+                    zero: Some(value::known(name)),
+                    rest: Rc::new(rest.to_vec()),
+                    origin: Origin::Text,
+                };
                 let via = format!("| {name}");
                 // What it runs reads the same text; nothing more is known of it.
                 self.stdin = Inflow::Data;

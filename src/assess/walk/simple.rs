@@ -14,10 +14,7 @@ const DECLARES: &[&str] = &["alias", "declare", "export", "local", "readonly", "
 impl Walk<'_> {
     pub(super) fn simple(&mut self, command: &Command, assignments: &[Assignment], words: &[Word]) {
         let slot = self.open(command.span);
-        let mut origin = Origin::Text;
-        for word in words {
-            origin = origin.max(self.visit(slot, word));
-        }
+        let origin = self.visit_words(slot, words);
         let args = self.arguments(words);
         if !self.spend(args.len()) {
             return;
@@ -89,13 +86,38 @@ impl Walk<'_> {
         args
     }
 
+    /// Walks what runs while the words are expanded; where the text behind the first one comes from.
+    fn visit_words(&mut self, slot: usize, words: &[Word]) -> Origin {
+        let Some((first, rest)) = words.split_first() else { return Origin::Number };
+        let literal = match first.parts.as_slice() {
+            [Part { kind: PartKind::Text(text), .. }] => Some(text.as_str()),
+            _ => None,
+        };
+        let mut origin = self.visit(slot, first);
+        if literal.is_some() {
+            origin = Origin::Number;
+        }
+        let declares = literal.is_some_and(|name| DECLARES.contains(&name));
+        for word in rest {
+            origin = origin.max(match word.parts.split_first() {
+                // The name is no part of the value.
+                Some((Part { kind: PartKind::Text(text), .. }, values)) if declares && literal_assignment(word) => {
+                    let value = text.split_once('=').map_or("", |(_, value)| value);
+                    super::hidden::origin_of_literal(value).max(self.visit_parts(slot, values))
+                }
+                Some(_) | None => self.visit(slot, word),
+            });
+        }
+        origin
+    }
+
     /// Sets variables; before a command they are exported to it.
     fn assignments(&mut self, slot: usize, assignments: &[Assignment], exported: bool) {
         for assignment in assignments {
             if !self.spend(1) {
                 return;
             }
-            let mut origin = Origin::Text;
+            let mut origin = Origin::Number;
             let content = match &assignment.value {
                 AssignmentValue::Scalar(word) => {
                     origin = self.visit(slot, word);
@@ -105,7 +127,7 @@ impl Walk<'_> {
                     let mut fields = Vec::new();
                     for (subscript, word) in items {
                         if let Some(subscript) = subscript {
-                            self.visit_arithmetic(slot, subscript);
+                            self.visit_subscript(slot, &assignment.name, subscript);
                         }
                         origin = origin.max(self.visit(slot, word));
                         self.words().fields(word, &mut fields);
@@ -122,8 +144,11 @@ impl Walk<'_> {
                     }
                 }
             };
+            if assignment.append || assignment.subscript.is_some() {
+                origin = origin.max(self.origin_of_parameter(&assignment.name));
+            }
             let content = if let Some(subscript) = &assignment.subscript {
-                self.visit_arithmetic(slot, subscript);
+                self.visit_subscript(slot, &assignment.name, subscript);
                 Content::Unknown
             } else if assignment.append {
                 self.appended(&assignment.name, content)

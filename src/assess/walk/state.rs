@@ -160,7 +160,7 @@ impl Walk<'_> {
             Positional::Known { zero, .. } => zero.clone(),
             Positional::Unknown => None,
         };
-        self.scope.positional = Positional::Known { zero, rest: Rc::new(words.to_vec()) };
+        self.scope.positional = Positional::Known { zero, rest: Rc::new(words.to_vec()), origin: Origin::Text };
     }
 
     pub(super) fn shift(&mut self, rest: &[Arg]) {
@@ -169,10 +169,10 @@ impl Walk<'_> {
             Some(arg) => arg.text().and_then(|t| t.parse::<usize>().ok()),
         };
         self.scope.positional = match (&self.scope.positional, by) {
-            (Positional::Known { zero, rest }, Some(by))
+            (Positional::Known { zero, rest, origin }, Some(by))
                 if by <= rest.len() && rest.iter().take(by).all(|a| !a.many) =>
             {
-                Positional::Known { zero: zero.clone(), rest: Rc::new(rest[by..].to_vec()) }
+                Positional::Known { zero: zero.clone(), rest: Rc::new(rest[by..].to_vec()), origin: *origin }
             }
             (Positional::Known { .. } | Positional::Unknown, Some(_) | None) => Positional::Unknown,
         };
@@ -350,7 +350,6 @@ impl Walk<'_> {
             other => other,
         };
         if flags.contains('i') && assigned {
-            self.arithmetic_value(slot, &Value::Unknown { prefix: prefix[skip..].to_owned() }, Origin::Text, word.span);
             if let Value::Known(text) = &word.value {
                 self.arithmetic_value(slot, &value::known(&text[skip..]), origin, word.span);
             }
@@ -359,7 +358,12 @@ impl Walk<'_> {
             let text = format!("whatever is put into `{base}` later is evaluated as arithmetic");
             self.raise(slot, Code::HiddenCode, Class::Write, word.span, text);
         }
-        let origin = if assigned { origin } else { self.scope.variable(&base).map_or(Origin::Text, |v| v.origin) };
+        let origin = match (&content, assigned) {
+            (Content::Unset, _) => Origin::Number,
+            (_, true) if append || target.contains('[') => origin.max(self.origin_of_parameter(&base)),
+            (_, true) => origin,
+            (_, false) => self.origin_of_parameter(&base),
+        };
         if (base == "PS4" || super::holds_a_command(&base)) && assigned {
             let code = match &content {
                 Content::Scalar(code) => code.clone(),
@@ -377,6 +381,13 @@ impl Walk<'_> {
         let kept = self.scope.variable(&base).cloned();
         if assigned || local {
             self.scope.set(&base, content, origin);
+        }
+        // A list cannot become a table; what it is otherwise, it stops to be.
+        let list = kept.as_ref().is_some_and(|v| !v.table && matches!(v.content, Content::Array(_) | Content::Unknown));
+        if flags.contains('A') && !list {
+            let mut variable = self.scope.variable(&base).cloned().unwrap_or_else(|| Variable::unknown(origin));
+            variable.table = true;
+            self.scope.put(&base, variable);
         }
         if exports {
             self.scope.export(&base);
@@ -422,7 +433,13 @@ impl Walk<'_> {
                             self.influence(slot, name, None, arg.span);
                         }
                         let exported = self.scope.variable(name).is_some_and(|v| v.exported);
-                        self.scope.set(name, Content::Unset, Origin::Text);
+                        // Without a caller's `local`, the variable that it hid is seen again.
+                        let callers = self.calls.iter().rev().skip(1);
+                        if callers.flat_map(|frame| &frame.locals).any(|(local, _)| local == name) {
+                            self.scope.set(name, Content::Unknown, Origin::Data);
+                        } else {
+                            self.scope.set(name, Content::Unset, Origin::Number);
+                        }
                         if exported {
                             self.scope.export(name);
                         }

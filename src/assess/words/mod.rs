@@ -84,7 +84,8 @@ impl Words<'_> {
         self.joined(&word.parts)
     }
 
-    fn joined(&self, parts: &[Part]) -> Value {
+    /// The one value of parts that stand beside each other.
+    pub fn joined(&self, parts: &[Part]) -> Value {
         if let [Part { quoted, kind: PartKind::Text(text) }] = parts
             && (*quoted || !text.starts_with('~'))
         {

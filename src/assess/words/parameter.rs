@@ -6,6 +6,22 @@ use crate::assess::reading::{Arg, Value};
 use crate::assess::scope::{Content, Origin, Place, Positional};
 use crate::assess::syntax::{Parameter, Part, PartKind, Word};
 
+/// Variables that bash keeps as numbers by itself, whatever the environment says.
+pub const KEPT_AS_NUMBERS: &[&str] = &[
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "UID",
+    "EUID",
+    "PPID",
+    "LINENO",
+    "BASHPID",
+    "BASH_SUBSHELL",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+    "SHLVL",
+];
+
 /// What a name holds before operators.
 enum Held {
     /// Surely not set.
@@ -206,7 +222,7 @@ impl Words<'_> {
                 "IFS" if !self.scope.splits_unknown => Held::One(known(" \t\n")),
                 "HOME" => Held::One(known(self.home.unwrap_or("~"))),
                 "PWD" if self.scope.place != Place::Unknown => self.place().map_or(Held::Unknown, Held::One),
-                "RANDOM" | "SECONDS" | "UID" | "EUID" | "PPID" | "LINENO" | "BASHPID" | "EPOCHSECONDS" => Held::Number,
+                _ if KEPT_AS_NUMBERS.contains(&name) => Held::Number,
                 _ => Held::Unknown,
             },
         }
