@@ -117,6 +117,7 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         targets: vec![],
         operands: vec![],
         unbound: vec![],
+        fence: FenceSpec::of(class).digest().unwrap(),
         card: format!("{class} {command}"),
     };
     let mut assessment = unanalysed(&Question::text_only(command), "a test");
@@ -127,6 +128,7 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         evidence: Evidence::bind(&evidence).unwrap(),
         policy: policy(),
         assessment,
+        fence: FenceSpec::of(class),
         verdict: Verdict { decision: Decision::Prompt, rule: "tier.supervised".into(), why: "asks".into() },
         tier: "supervised".into(),
         action,

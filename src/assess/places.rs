@@ -778,6 +778,22 @@ pub fn host_of(text: &str) -> &str {
     host.split(':').next().unwrap_or(host)
 }
 
+/// The places of credentials that have a fixed name: below the home (`~/…`) and in the system. A directory stands for all
+/// that is in it.
+pub fn secret_places() -> impl Iterator<Item = &'static str> {
+    let secret = |row: &&Row| row.read.is_some_and(|meaning| meaning == SECRET);
+    let places = ROWS.iter().filter(secret).flat_map(|row| row.at);
+    places
+        .map(|place| place.strip_suffix("/**").unwrap_or(place))
+        .filter(|place| !place.contains('*') && !place.starts_with("/proc/") && !place.starts_with("/dev/"))
+}
+
+/// Whether reading this path reads a secret.
+pub fn is_secret(path: &str, ground: &Ground) -> bool {
+    judge(Touch::Read, &Operand::Known(path.to_owned()), ground)
+        .is_some_and(|meaning| meaning.attributes.contains(&Attribute::SecretRead))
+}
+
 /// Judge every operand of the effects in `reading` by its place; only ever raises.
 pub fn settle(reading: &mut Reading, ground: &Ground, span: Span) {
     // A login here is a way around the fence; a page of a server here is not.

@@ -65,6 +65,8 @@ pub struct EvidenceFacts {
     pub operands: Vec<Expanded>,
     /// Inputs that could not be bound, in words for people.
     pub unbound: Vec<String>,
+    /// What the run may do: a yes is for this fence and no other.
+    pub fence: Digest,
     /// The card as rendered, redacted.
     pub card: String,
 }

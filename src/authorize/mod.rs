@@ -6,6 +6,7 @@
 pub mod action;
 pub mod deadline;
 pub mod evidence;
+pub mod fence;
 pub mod lease;
 pub mod outcome;
 pub mod principal;
@@ -17,6 +18,7 @@ pub use crate::facts::{ExecutionId, GrantId, IdPrefix, LeaseId, ProposalId, Requ
 pub use action::{Action, ActionKind};
 pub use deadline::{BootId, Deadline, Lapse, Now};
 pub use evidence::{Evidence, EvidenceFacts};
+pub use fence::FenceSpec;
 pub use lease::{AlwaysRule, Authority, Lease, NewRule, RuleKind, idempotency_key};
 pub use outcome::{AfterState, End, Outcome, Reconciled};
 pub use principal::{Approver, Channel, Runner, Session};

@@ -1,7 +1,8 @@
 //! What is enforced here, what is not, and what exactly would change that?
 
 use super::output::{Done, Failure, Page};
-use crate::execute;
+use crate::authorize::fence::Level;
+use crate::execute::{self, Levels};
 use crate::gate::protocol::{Method, Status};
 use crate::gate::{Client, Dirs, dirs};
 use crate::record::visible;
@@ -39,11 +40,12 @@ enum State {
 }
 
 pub fn run(args: Args) -> Done {
+    let levels = execute::probe();
     let checks = [
         kernel(),
-        landlock(),
-        residue(),
-        namespaces(),
+        landlock(&levels),
+        residue(&levels),
+        namespaces(&levels),
         no_new_privileges(),
         bash(),
         shell(),
@@ -85,8 +87,7 @@ fn kernel() -> Check {
 }
 
 /// Asked of the very code that fences.
-fn landlock() -> Check {
-    let levels = execute::probe();
+fn landlock(levels: &Levels) -> Check {
     let abi = levels.landlock_abi;
     if levels.landlock {
         return check("landlock", State::Good, format!("ABI {abi}, with seccomp: commands are fenced"), None);
@@ -100,37 +101,33 @@ fn landlock() -> Check {
     check("landlock", State::Missing, found, Some(remedy))
 }
 
-fn residue() -> Check {
-    check("not held", State::Less, execute::RESIDUE.join("; "), None)
+fn residue(levels: &Levels) -> Check {
+    let of_level = if levels.has(Level::Full) { &[][..] } else { execute::RESIDUE_LANDLOCK };
+    let all: Vec<&str> = execute::RESIDUE.iter().chain(of_level).copied().collect();
+    check("not held", State::Less, all.join("; "), None)
 }
 
-fn namespaces() -> Check {
+/// Settings that keep ordinary users from namespaces: the file, the value that forbids, and the remedy.
+const FORBIDS: &[(&str, u64, &str)] = &[
+    ("/proc/sys/user/max_user_namespaces", 0, "Set sysctl user.max_user_namespaces to 10000"),
+    ("/proc/sys/kernel/unprivileged_userns_clone", 0, "Set sysctl kernel.unprivileged_userns_clone to 1"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        1,
+        "Add an AppArmor profile for tollsh and tollgate that allows userns",
+    ),
+];
+
+/// The level `full`: by having tried it.
+fn namespaces(levels: &Levels) -> Check {
+    let Some(why) = &levels.not_full else {
+        let found = "commands have mounts, processes and a network of their own (fence level full)";
+        return check("namespaces", State::Good, found, None);
+    };
     let number = |path: &str| std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    if number("/proc/sys/user/max_user_namespaces") == Some(0) {
-        return check(
-            "namespaces",
-            State::Less,
-            "user namespaces are turned off",
-            Some("Set sysctl user.max_user_namespaces to 10000"),
-        );
-    }
-    if number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0) {
-        return check(
-            "namespaces",
-            State::Less,
-            "not for ordinary users",
-            Some("Set sysctl kernel.unprivileged_userns_clone to 1"),
-        );
-    }
-    if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
-        return check(
-            "namespaces",
-            State::Less,
-            "restricted by AppArmor",
-            Some("Add an AppArmor profile for tollsh that allows userns"),
-        );
-    }
-    check("namespaces", State::Good, "user namespaces are not turned off", None)
+    let set = FORBIDS.iter().find(|(path, forbids, _)| number(path) == Some(*forbids));
+    let remedy = set.map_or("In a container, allow user namespaces and an unmasked /proc", |(.., remedy)| remedy);
+    check("namespaces", State::Less, format!("fence level landlock only: {why}"), Some(remedy))
 }
 
 fn no_new_privileges() -> Check {

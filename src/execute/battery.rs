@@ -5,6 +5,9 @@
 
 use super::*;
 use crate::assess::Class;
+use crate::authorize::FenceSpec;
+use crate::authorize::fence::{Level, Require};
+use crate::facts::Bytes;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,11 +25,24 @@ fn entry_point() {
     let Some(class) = std::env::var("BATTERY_CLASS").ok().and_then(|name| Class::from_name(&name)) else { return };
     let path = |name| std::env::var_os(name).map(PathBuf::from);
     let break_at = std::env::var("BATTERY_BREAK").ok().map(|n| Step::ALL[n.parse::<usize>().unwrap()]);
-    let mut profile = Profile::of(class);
-    profile.workspace = path("BATTERY_WORKSPACE");
-    profile.temporary = path("BATTERY_TEMPORARY");
-    profile.targets = path("BATTERY_TARGET").into_iter().collect();
-    profile.forbidden = path("BATTERY_FORBIDDEN").into_iter().collect();
+    let bytes = |name| path(name).map(|path| Bytes::from(path.as_os_str()));
+    let level = match std::env::var("BATTERY_LEVEL").as_deref() {
+        Ok("full") => Level::Full,
+        _ => Level::Landlock,
+    };
+    let spec = FenceSpec {
+        level,
+        require: if level == Level::Full { Require::Full } else { Require::Landlock },
+        users: users_of(rustix::process::getuid().as_raw(), class),
+        workspace: bytes("BATTERY_WORKSPACE"),
+        temporary: bytes("BATTERY_TEMPORARY"),
+        targets: bytes("BATTERY_TARGET").into_iter().collect(),
+        deleted: bytes("BATTERY_DELETED").into_iter().collect(),
+        forbidden: bytes("BATTERY_FORBIDDEN").into_iter().collect(),
+        hidden: bytes("BATTERY_HIDDEN").into_iter().collect(),
+        shown: bytes("PROBE").into_iter().collect(),
+        ..FenceSpec::of(class)
+    };
     let plan = Plan {
         argv: ["bash", "--norc", "--noprofile", "-c", "--"]
             .map(OsString::from)
@@ -35,7 +51,7 @@ fn entry_point() {
             .collect(),
         env: std::env::vars_os().collect(),
         cwd: fs::File::open(path("BATTERY_WORKSPACE").unwrap_or("/".into())).unwrap().into(),
-        profile,
+        spec,
         signals: signals::take_charge(true),
     };
     println!("{START}");
@@ -81,7 +97,7 @@ fn one_call(numbers: &[i64]) -> i32 {
 fn binary() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(|| {
-        let dir = tempfile::Builder::new().prefix("tollgate-battery").tempdir().unwrap().keep();
+        let dir = tempfile::Builder::new().prefix("tollgate-battery").tempdir_in("/var/tmp").unwrap().keep();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
         let copy = dir.join("battery");
         fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
@@ -94,11 +110,13 @@ fn binary() -> &'static Path {
 struct World {
     dir: tempfile::TempDir,
     uid: Option<u32>,
+    level: Level,
 }
 
 impl World {
-    fn new(uid: Option<u32>) -> World {
-        let dir = tempfile::tempdir().unwrap();
+    fn new(uid: Option<u32>, level: Level) -> World {
+        // Not in /tmp, which is another one inside a fence.
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["w", "w/sub", "t", "outside"] {
             fs::create_dir(dir.path().join(name)).unwrap();
@@ -111,7 +129,7 @@ impl World {
                 chown(dir.path().join(name), Some(uid), Some(uid)).unwrap();
             }
         }
-        World { dir, uid }
+        World { dir, uid, level }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -132,7 +150,7 @@ impl World {
         command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
         command.env("BATTERY_CLASS", class.name()).env("BATTERY_TEXT", text).env("O", self.path("outside"));
         command.env("BATTERY_WORKSPACE", self.path("w")).env("BATTERY_TEMPORARY", self.path("t"));
-        command.env("PROBE", binary());
+        command.env("PROBE", binary()).env("BATTERY_LEVEL", self.level.name());
         command
     }
 
@@ -164,12 +182,12 @@ fn said(output: Output) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), out, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// This user; and where this is root, an ordinary one too.
+/// This user; and where this is root, an ordinary one too; each at both levels.
 fn worlds() -> Vec<World> {
-    let root = fs::metadata("/proc/self").map(|facts| std::os::unix::fs::MetadataExt::uid(&facts)).unwrap() == 0;
-    let mut worlds = vec![World::new(None)];
-    worlds.extend(root.then(|| World::new(Some(ORDINARY))));
-    worlds
+    let root = rustix::process::getuid().is_root();
+    let users = [Some(None), root.then_some(Some(ORDINARY))];
+    let each = |user: Option<u32>| Level::ALL.map(|level| World::new(user, level));
+    users.into_iter().flatten().flat_map(each).collect()
 }
 
 const REACHES_NOTHING: [Class; 2] = [Class::Read, Class::Write];
@@ -220,9 +238,7 @@ fn reading_changes_nothing() {
             "dd if=/dev/zero of=f bs=1 count=1 conv=notrunc",
             "chown $(id -u) f",
             "chmod 755 .",
-            "touch /tmp/x.$$",
             "echo 1 > /proc/self/oom_score_adj",
-            "echo x > /dev/shm/x.$$",
             "git init -q x",
         ] {
             let (status, ..) = world.run(Class::Read, &format!("( {text} ) 2>/dev/null"));
@@ -308,23 +324,26 @@ fn sockets_are_given_out_by_class() {
     let socket = libc::SYS_socket;
     for world in worlds() {
         for class in Class::ALL {
-            let network = !REACHES_NOTHING.contains(&class);
+            // With a network of its own, nothing that a socket sends leaves.
+            let given = !REACHES_NOTHING.contains(&class) || (class, world.level) == (Class::Write, Level::Full);
             for family in [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
                 for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_RAW] {
-                    if network && (kind == libc::SOCK_RAW || (family == libc::AF_NETLINK && kind == libc::SOCK_STREAM))
-                    {
+                    if given && (kind == libc::SOCK_RAW || (family == libc::AF_NETLINK && kind == libc::SOCK_STREAM)) {
                         continue;
                     }
                     let errno = world.call(class, &[socket, family.into(), kind.into(), 0]);
-                    assert_eq!(errno, if network { 0 } else { libc::EACCES }, "{class} {family} {kind}");
+                    assert_eq!(errno, if given { 0 } else { libc::EACCES }, "{class} {family} {kind}");
                 }
             }
-            assert_eq!(world.call(class, &[socket, 2, 1, 262]) == libc::EACCES, !network, "MPTCP");
+            assert_eq!(world.call(class, &[socket, 2, 1, 262]) == libc::EACCES, !given, "MPTCP");
             for family in [libc::AF_UNIX, libc::AF_PACKET, libc::AF_ALG, libc::AF_VSOCK, libc::AF_BLUETOOTH] {
                 assert_eq!(world.call(class, &[socket, family.into(), libc::SOCK_STREAM.into(), 0]), libc::EACCES);
             }
             let bash = world.run(class, "exec 3<>/dev/udp/127.0.0.1/9").0;
-            assert_eq!(bash == 0, network, "{class}");
+            assert_eq!(bash == 0, given, "{class}");
+            let leaves = world.run(class, "exec 3<>/dev/udp/192.0.2.1/9").0;
+            let has_route = std::fs::read_to_string("/proc/net/route").is_ok_and(|routes| routes.lines().count() > 1);
+            assert_eq!(leaves == 0, !REACHES_NOTHING.contains(&class) && has_route, "{class}");
         }
     }
 }
@@ -393,8 +412,8 @@ fn root_keeps_its_files_and_no_power() {
 
 #[test]
 fn every_step_can_fail_and_then_nothing_runs() {
-    let world = World::new(None);
-    for (index, step) in Step::ALL.iter().enumerate() {
+    for (world, (index, step)) in worlds().iter().flat_map(|w| Step::ALL.iter().enumerate().map(move |step| (w, step)))
+    {
         let mut command = world.command(Class::Write, "echo ran > ran");
         let (status, _, err) = said(command.env("BATTERY_BREAK", index.to_string()).output().unwrap());
         assert_eq!(status, 125, "{step:?}");
@@ -405,17 +424,129 @@ fn every_step_can_fail_and_then_nothing_runs() {
 
 #[test]
 fn a_dropped_child_has_run_nothing() {
-    let world = World::new(None);
-    let mut command = world.command(Class::Write, "echo ran > ran");
-    assert_eq!(said(command.env("BATTERY_DROP", "1").output().unwrap()).0, 0);
-    assert!(!world.path("w/ran").exists());
+    for world in worlds() {
+        let mut command = world.command(Class::Write, "echo ran > ran");
+        assert_eq!(said(command.env("BATTERY_DROP", "1").output().unwrap()).0, 0);
+        assert!(!world.path("w/ran").exists());
+    }
 }
 
 #[test]
 fn nothing_is_left_running() {
-    let world = World::new(None);
-    let mut command = world.command(Class::Write, "setsid sleep 300 & (sleep 300 &) ; echo started");
-    let (status, out, err) = said(command.env("BATTERY_NOTES", "1").output().unwrap());
-    assert_eq!((status, out.starts_with("started\n")), (0, true), "{err}");
-    assert!(out.contains("were left running"), "{out}");
+    for world in worlds() {
+        let mut command = world.command(Class::Write, "setsid sleep 300 & (sleep 300 &) ; echo started");
+        let (status, out, err) = said(command.env("BATTERY_NOTES", "1").output().unwrap());
+        assert_eq!((status, out.starts_with("started\n")), (0, true), "{err}");
+        assert!(out.contains("were left running"), "{out}");
+    }
+}
+
+fn full() -> impl Iterator<Item = World> {
+    worlds().into_iter().filter(|world| world.level == Level::Full)
+}
+
+#[test]
+fn what_is_hidden_is_not_read_at_any_level() {
+    for world in worlds() {
+        let hidden = world.path("hidden");
+        fs::create_dir(&hidden).unwrap();
+        fs::write(hidden.join("key"), "secret\n").unwrap();
+        if let Some(uid) = world.uid {
+            chown(&hidden, Some(uid), Some(uid)).unwrap();
+        }
+        for class in Class::ALL {
+            // The network classes of an ordinary user have no namespaces by default; here they are asked for.
+            let mut command = world.command(class, "cat ../hidden/key; cat /proc/1/root$PWD/../hidden/key; cat f");
+            let (_, out, err) = said(command.env("BATTERY_HIDDEN", &hidden).output().unwrap());
+            assert_eq!(out, "before\n", "{class} {:?}: {err}", world.level);
+        }
+    }
+}
+
+#[test]
+fn the_temporary_directory_is_the_sessions_and_what_a_read_leaves_there_is_thrown_away() {
+    let marker = format!("/tmp/tollgate-battery-{}", std::process::id());
+    for world in full() {
+        fs::write(&marker, "").unwrap();
+        world.holds(Class::Write, &format!("test ! -e {marker} && echo kept > /tmp/o"), 0);
+        world.holds(
+            Class::Read,
+            "cat /tmp/o && echo gone > /tmp/p && cat /tmp/p >> /tmp/o && seq 99999 | sort -S 64k",
+            0,
+        );
+        world.holds(Class::Read, "test ! -e /tmp/p && [ \"$(cat /tmp/o)\" = kept ]", 0);
+        world.holds(Class::Read, "echo x > /dev/shm/x && cat /dev/shm/x && [ $TMPDIR = /tmp ]", 0);
+        assert_eq!(fs::read_to_string(world.path("t/o")).unwrap(), "kept\n");
+        fs::remove_file(&marker).unwrap();
+    }
+}
+
+#[test]
+fn a_command_sees_its_own_processes_network_and_terminals_only() {
+    for world in full() {
+        for class in Class::ALL {
+            world.holds(class, "[ $(ls -d /proc/[0-9]* | wc -l) -lt 8 ] && [ $PPID = 1 ]", 0);
+            world.holds(class, "cat /proc/1/environ /proc/1/maps || ls /proc/1/fd /proc/1/root/ /proc/1/cwd/", 2);
+            world.holds(class, "[ $(ls /dev/pts | wc -l) = 1 ]", 0);
+        }
+        for class in REACHES_NOTHING {
+            world.holds(class, "[ $(grep -c : /proc/net/dev) = 1 ]", 0);
+        }
+    }
+}
+
+#[test]
+fn what_runs_by_itself_stays_as_it_is_inside_a_writable_root() {
+    for world in full() {
+        let w = world.path("w");
+        let git = |args: &[&str]| {
+            let mut command = Command::new("git");
+            let done = command
+                .args(["-c", "safe.directory=*"])
+                .args(args)
+                .current_dir(&w)
+                .env("HOME", "/nonexistent")
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        };
+        git(&["init", "-q"]);
+        git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]);
+        fs::write(w.join(".envrc"), "before\n").unwrap();
+        fs::create_dir_all(w.join(".claude")).unwrap();
+        if let Some(uid) = world.uid {
+            let owner = format!("{uid}:{uid}");
+            assert!(Command::new("chown").args(["-R", &owner]).arg(&w).status().unwrap().success());
+        }
+        for text in [
+            "echo x > .git/hooks/pre-commit",
+            "mv .git g",
+            "mv .git/hooks h",
+            "rm -rf .git/hooks; mkdir .git/hooks",
+            "git config alias.x '!true'",
+            "echo x >> .git/config",
+            "echo x > .envrc",
+            "rm .envrc",
+            "echo x > n && mv n .envrc",
+            "echo x > .claude/settings.json",
+            "umount .git/config",
+            "mount -o remount,rw,bind .git/config",
+        ] {
+            let (status, ..) = world.run(Class::Write, &format!("( {text} ) 2>/dev/null"));
+            assert_ne!(status, 0, "{text}");
+        }
+        world.holds(
+            Class::Write,
+            "echo y > y && git add y && git -c user.name=a -c user.email=a@b commit -q -m y && git checkout -q -b side",
+            0,
+        );
+        assert_eq!(fs::read_to_string(w.join(".envrc")).unwrap(), "before\n");
+        assert!(!w.join(".git/hooks/pre-commit").exists());
+        let mut approved = world.command(Class::Install, "git config alias.x '!true'");
+        let text = "echo x >> .git/config";
+        assert_eq!(
+            said(approved.env("BATTERY_TARGET", w.join(".git/config")).env("BATTERY_TEXT", text).output().unwrap()).0,
+            0
+        );
+    }
 }

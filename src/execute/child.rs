@@ -2,13 +2,15 @@
 //!
 //! Only calls marked *child-safe* in `sys` are made here: no memory is taken, no lock, no destructor runs.
 
-use super::fence::Fence;
+use super::fence::room::Room;
+use super::fence::{Fence, sys as room};
+use super::init;
 use super::sys::{self, Errno, SignalSet};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 macro_rules! steps {
-    ($($variant:ident = $number:literal, $what:literal, $apply:expr;)*) => {
+    ($($variant:ident = $number:literal, $room:literal, $what:literal, $apply:expr;)*) => {
         /// What a child does before it becomes the command; each can fail, and then nothing runs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Step { $($variant = $number,)* Execute = 255 }
@@ -20,6 +22,10 @@ macro_rules! steps {
             pub const fn what(self) -> &'static str {
                 match self { $(Step::$variant => $what,)* Step::Execute => "start bash" }
             }
+            /// Whether it is taken at level `full` only.
+            pub const fn is_of_the_room(self) -> bool {
+                match self { $(Step::$variant => $room,)* Step::Execute => false }
+            }
             fn from_number(number: u32) -> Option<Step> {
                 Step::ALL.iter().copied().find(|step| *step as u32 == number)
             }
@@ -30,36 +36,75 @@ macro_rules! steps {
 }
 
 steps! {
-    Bond = 1, "bind its life to its parent's", |child| {
-        sys::die_with_parent()?;
-        if sys::parent() == child.parent { Ok(()) } else { Err(libc::ESRCH) }
-    };
-    Descriptors = 2, "close what is not passed on", |child| {
+    Bond = 1, false, "bind its life to its parent's", |child| child.bond();
+    Descriptors = 2, false, "close what is not passed on", |child| {
+        // The parent's ends: while they are open here, its silence could not be heard.
+        child.others.iter().for_each(|&fd| room::close(fd));
         sys::close_on_exec_from(3)?;
         child.passed.iter().try_for_each(|&fd| sys::keep_on_exec(fd))
     };
-    Directory = 3, "enter the working directory", |child| sys::enter(child.cwd.as_raw_fd());
-    Limits = 4, "forbid core files", |_| sys::no_core_files();
-    Capabilities = 5, "give up capabilities", |child| sys::keep_capabilities(child.fence.capabilities);
-    NoNewPrivileges = 6, "give up new privileges", |_| sys::no_new_privileges();
+    Mapping = 3, true, "become somebody in its namespace", |child| match &child.fence.room {
+        // One byte when the parent has written the maps, which only it may.
+        Some(_) if sys::read(child.release.as_raw_fd(), &mut [0]) != Ok(1) => Err(libc::EPIPE),
+        Some(_) | None => Ok(()),
+    };
+    Parting = 4, true, "part its mounts from those outside", |child| child.room(Room::part_from_outside);
+    Loopback = 5, true, "bring up its loopback", |child| child.room(Room::bring_up_loopback);
+    Copies = 6, true, "copy the places that keep their rights", |child| child.room(Room::copy_places);
+    // After the copies, which keep theirs.
+    ReadOnly = 7, true, "make everything read-only", |child| child.room(Room::hold_everything);
+    // After that: this stays writable.
+    Scratch = 8, true, "mount its scratch space", |child| child.room(Room::make_scratch);
+    Temporary = 9, true, "mount its temporary directory", |child| child.room(Room::place_temporary);
+    Places = 10, true, "mount the places that keep their rights", |child| child.room(Room::place_all);
+    Guards = 11, true, "protect what runs by itself", |child| child.room(Room::guard);
+    // After all that could uncover it.
+    Masks = 12, true, "hide what is not its business", |child| child.room(Room::hide);
+    Devices = 13, true, "mount its own devices", |child| child.room(Room::place_devices);
+    // After the mounts: a descriptor from before leads around them.
+    Directory = 14, false, "enter the working directory", |child| match &child.fence.room {
+        Some(room) => room.enter(),
+        None => sys::enter(child.cwd.as_raw_fd()),
+    };
+    Processes = 15, true, "mount its own process table", |child| child.room(Room::place_processes);
+    Limits = 16, false, "bound what it uses", |child| {
+        child.fence.limits.iter().try_for_each(|&(resource, soft, hard)| room::bound(resource, soft, hard))
+    };
+    Capabilities = 17, false, "give up capabilities", |child| sys::keep_capabilities(child.fence.capabilities);
+    NoNewPrivileges = 18, false, "give up new privileges", |_| sys::no_new_privileges();
+    // The first process stays behind, outside the rules: what they hold cannot look into it.
+    Split = 19, true, "leave its first process behind", |child| match &child.fence.room {
+        Some(room) if room.has_own_processes() => init::split(child),
+        Some(_) | None => Ok(()),
+    };
     // Before the filter, which refuses to be asked for more.
-    Landlock = 7, "restrict itself with Landlock", |child| sys::landlock_restrict_self(child.fence.ruleset.as_fd());
+    Landlock = 20, false, "restrict itself with Landlock", |child| {
+        if child.fence.room.is_some() {
+            Room::LATE.iter().try_for_each(|&(path, right)| child.allow(path, right.bits()))?;
+        }
+        sys::landlock_restrict_self(child.fence.ruleset.as_fd())
+    };
     // Last: every step above makes calls that it may refuse.
-    Seccomp = 8, "install the system call filter", |child| sys::install_filter(&child.fence.filter);
+    Seccomp = 21, false, "install the system call filter", |child| sys::install_filter(&child.fence.filter);
 }
 
 /// A null-terminated array of strings for exec, made before fork.
 #[derive(Debug)]
 pub struct Strings {
-    // Held for the pointers.
-    _owned: Vec<CString>,
+    owned: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
 }
 
 impl Strings {
     pub fn new(owned: Vec<CString>) -> Strings {
         let pointers = owned.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();
-        Strings { _owned: owned, pointers }
+        Strings { owned, pointers }
+    }
+}
+
+impl Clone for Strings {
+    fn clone(&self) -> Strings {
+        Strings::new(self.owned.clone())
     }
 }
 
@@ -72,11 +117,13 @@ pub struct Child {
     pub env: Strings,
     pub cwd: OwnedFd,
     pub passed: Vec<RawFd>,
+    /// The parent's ends of the pipes below.
+    pub others: [RawFd; 2],
     pub fence: Fence,
     pub signals: Signals,
-    /// Written by the child: 8 bytes for ready or a failure, then end of file.
+    /// Written by the child: reports of 8 bytes, the first for ready or a failure; then end of file.
     pub status: OwnedFd,
-    /// Read by the child: one byte lets it go, end of file ends it.
+    /// Read by the child: at level `full` one byte when it is somebody, then one that lets it go; end of file ends it.
     pub release: OwnedFd,
     /// The step that is made to fail, in tests.
     pub break_at: Option<Step>,
@@ -100,22 +147,55 @@ impl Signals {
     }
 }
 
-/// 8 bytes on the status pipe.
+/// One report on the status pipe.
 pub const REPORT_BYTES: usize = 8;
+/// What a report that is about no step begins with.
+const ENDED: u32 = 300;
+const LEFT_RUNNING: u32 = 301;
 
-/// What a report says: `None` is ready.
-pub fn decode(report: [u8; REPORT_BYTES]) -> Option<(Step, Errno)> {
-    let [a, b, c, d, e, f, g, h] = report;
-    let number = u32::from_le_bytes([a, b, c, d]);
-    (number != 0).then(|| (Step::from_number(number).unwrap_or(Step::Execute), i32::from_le_bytes([e, f, g, h])))
+/// What a child says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// It stands inside its fence.
+    Ready,
+    /// A step failed; nothing ran.
+    Failed(Step, Errno),
+    /// The first process saw the command end with this wait status.
+    Ended(i32),
+    /// So many processes were ended with it.
+    LeftRunning(i32),
 }
 
-fn report(to: RawFd, step: u32, errno: Errno) {
-    let mut bytes = [0; REPORT_BYTES];
-    bytes[..4].copy_from_slice(&step.to_le_bytes());
-    bytes[4..].copy_from_slice(&errno.to_le_bytes());
-    // Harmless if lost: the parent takes silence for failure.
-    let _ = sys::write(to, &bytes);
+impl Report {
+    const fn numbers(self) -> (u32, i32) {
+        match self {
+            Report::Ready => (0, 0),
+            Report::Failed(step, errno) => (step as u32, errno),
+            Report::Ended(status) => (ENDED, status),
+            Report::LeftRunning(count) => (LEFT_RUNNING, count),
+        }
+    }
+
+    /// A number that nobody sends counts as a command that did not start.
+    pub fn read([a, b, c, d, e, f, g, h]: [u8; REPORT_BYTES]) -> Report {
+        let value = i32::from_le_bytes([e, f, g, h]);
+        match u32::from_le_bytes([a, b, c, d]) {
+            0 => Report::Ready,
+            ENDED => Report::Ended(value),
+            LEFT_RUNNING => Report::LeftRunning(value),
+            number => Report::Failed(Step::from_number(number).unwrap_or(Step::Execute), value),
+        }
+    }
+
+    /// Child-safe.
+    pub fn send(self, to: RawFd) {
+        let (kind, value) = self.numbers();
+        let mut bytes = [0; REPORT_BYTES];
+        bytes[..4].copy_from_slice(&kind.to_le_bytes());
+        bytes[4..].copy_from_slice(&value.to_le_bytes());
+        // Harmless if lost: the parent takes silence for failure.
+        let _ = sys::write(to, &bytes);
+    }
 }
 
 impl Child {
@@ -125,11 +205,11 @@ impl Child {
         for (step, apply) in STEPS {
             let applied = if self.break_at == Some(*step) { Err(libc::EIO) } else { apply(self) };
             if let Err(errno) = applied {
-                report(status, *step as u32, errno);
+                Report::Failed(*step, errno).send(status);
                 sys::exit_now(125);
             }
         }
-        report(status, 0, 0);
+        Report::Ready.send(status);
         // Blocked here until the execution is recorded. End of file: it never will be.
         if sys::read(self.release.as_raw_fd(), &mut [0]) != Ok(1) {
             sys::exit_now(125);
@@ -140,7 +220,23 @@ impl Child {
         } else {
             sys::execute(&self.program, &self.argv.pointers, &self.env.pointers)
         };
-        report(status, Step::Execute as u32, errno);
+        Report::Failed(Step::Execute, errno).send(status);
         sys::exit_now(125);
+    }
+
+    /// Ends when the parent does. In a process namespace of its own the parent has no number; there the release pipe
+    /// tells whether it was gone before.
+    fn bond(&self) -> Result<(), Errno> {
+        sys::die_with_parent()?;
+        let apart = self.fence.room.as_ref().is_some_and(Room::has_own_processes);
+        if sys::parent() == if apart { 0 } else { self.parent } { Ok(()) } else { Err(libc::ESRCH) }
+    }
+
+    fn room(&self, step: fn(&Room) -> Result<(), Errno>) -> Result<(), Errno> {
+        self.fence.room.as_ref().map_or(Ok(()), step)
+    }
+
+    fn allow(&self, path: &CStr, bits: u64) -> Result<(), Errno> {
+        sys::landlock_allow(self.fence.ruleset.as_fd(), room::open_path(path)?, bits)
     }
 }

@@ -1,8 +1,9 @@
 //! Which environment does a command get? The caller's, without what runs code before it; in the read class also
 //! without what makes a program that only looks run something else.
 
-use super::fence::Profile;
 use crate::assess::Class;
+use crate::authorize::FenceSpec;
+use crate::authorize::fence::Level;
 use crate::facts::environment::{READ_SET, READ_STRIPPED, is_stripped, matches};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,9 +20,9 @@ const GIT_CONFIG: &[(&str, &str)] = &[
 ];
 
 /// `NAME=value` entries for exec, in the caller's order, ours last.
-pub fn scrubbed(env: Vec<(OsString, OsString)>, profile: &Profile) -> Vec<OsString> {
-    let read = profile.class == Class::Read;
-    let ours = ours(profile);
+pub fn scrubbed(env: Vec<(OsString, OsString)>, spec: &FenceSpec, level: Level) -> Vec<OsString> {
+    let read = spec.class == Class::Read;
+    let ours = ours(spec, level);
     let dropped = |name: &[u8]| {
         is_stripped(name)
             || (read && READ_STRIPPED.iter().any(|row| matches(row, name)))
@@ -38,12 +39,14 @@ pub fn scrubbed(env: Vec<(OsString, OsString)>, profile: &Profile) -> Vec<OsStri
     entries
 }
 
-fn ours(profile: &Profile) -> Vec<(String, OsString)> {
+fn ours(spec: &FenceSpec, level: Level) -> Vec<(String, OsString)> {
     let mut ours: Vec<(String, OsString)> = Vec::new();
-    if let Some(temporary) = &profile.temporary {
-        ours.push(("TMPDIR".to_owned(), temporary.clone().into_os_string()));
+    match (level, &spec.temporary) {
+        (Level::Full, _) => ours.push(("TMPDIR".to_owned(), "/tmp".into())),
+        (Level::Landlock, Some(temporary)) => ours.push(("TMPDIR".to_owned(), temporary.as_os().to_owned())),
+        (Level::Landlock, None) => {}
     }
-    if profile.class == Class::Read {
+    if spec.class == Class::Read {
         ours.extend(READ_SET.iter().map(|&(name, value)| (name.to_owned(), value.into())));
         ours.push(("GIT_CONFIG_COUNT".to_owned(), GIT_CONFIG.len().to_string().into()));
         for (index, (key, value)) in GIT_CONFIG.iter().enumerate() {
@@ -60,7 +63,10 @@ mod tests {
 
     fn given(class: Class, env: &[(&str, &str)]) -> Vec<String> {
         let env = env.iter().map(|&(n, v)| (n.into(), v.into())).collect();
-        scrubbed(env, &Profile::of(class)).into_iter().map(|entry| entry.into_string().unwrap()).collect()
+        scrubbed(env, &FenceSpec::of(class), Level::Landlock)
+            .into_iter()
+            .map(|entry| entry.into_string().unwrap())
+            .collect()
     }
 
     #[test]

@@ -9,10 +9,11 @@ mod child;
 mod descriptors;
 mod environment;
 mod fence;
+mod init;
 mod runner;
 pub mod signals;
 mod sys;
 
 pub use child::{Signals, Step};
-pub use fence::{FenceError, Levels, Profile, RESIDUE, is_inside, probe, workspace};
+pub use fence::{FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, probe, users_of, workspace};
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};

@@ -1,11 +1,14 @@
 //! How is a command started, let go and waited for? Prepared first, then recorded, then released: the order is in the
 //! types. A [`Blocked`] child that is dropped has run nothing.
 
-use super::child::{self, Child, REPORT_BYTES, Signals, Step, Strings};
-use super::fence::{Fence, FenceError, Profile};
+use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
+use super::fence::{Fence, FenceError, room::Room, sys as room};
 use super::signals::{self, Held};
 use super::sys::{self, Forked};
 use super::{descriptors, environment};
+use crate::assess::Class;
+use crate::authorize::FenceSpec;
+use crate::authorize::fence::{Level, Require};
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -40,7 +43,8 @@ pub struct Plan {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory, opened when the command was submitted.
     pub cwd: OwnedFd,
-    pub profile: Profile,
+    /// What it may do; nothing is derived here.
+    pub spec: FenceSpec,
     /// The caller's signal state.
     pub signals: Signals,
 }
@@ -115,68 +119,150 @@ pub struct Running {
 }
 
 /// Forks the child and waits until it stands inside its fence.
+///
+/// # Errors
+/// Why it cannot be fenced; nothing ran. Where namespaces cannot be had and the policy takes the lower level, that one
+/// holds it, and the outcome says so.
 pub fn prepare(plan: Plan) -> Result<Blocked, FenceError> {
     prepare_breaking(plan, None)
 }
 
 /// As [`prepare`]; a test names the step that shall fail.
 pub(super) fn prepare_breaking(plan: Plan, break_at: Option<Step>) -> Result<Blocked, FenceError> {
-    let program = real_bash()?;
-    let fence = Fence::prepare(&plan.profile, &descriptors::streams())?;
-    let passed = descriptors::passed().map_err(FenceError::Fork)?;
-    let strings = |list: Vec<OsString>| {
-        let owned = list.into_iter().map(|s| CString::new(s.into_vec()).map_err(|_| FenceError::Nul));
-        owned.collect::<Result<Vec<_>, _>>().map(Strings::new)
-    };
-    let env = environment::scrubbed(plan.env, &plan.profile);
-    let (status, child_status) = sys::pipe()?;
-    let (child_release, release) = sys::pipe()?;
-    let child = Child {
-        parent: std::process::id() as libc::pid_t,
-        program,
-        argv: strings(plan.argv)?,
-        env: strings(env)?,
-        cwd: plan.cwd,
-        passed: passed.kept,
-        fence,
-        signals: plan.signals,
-        status: child_status,
-        release: child_release,
-        break_at,
-    };
-    let alone = !sys::has_children();
-    let held = Held::hold();
-    let pid = match sys::fork()? {
-        Forked::Child => child.become_command(),
-        Forked::Parent(pid) => pid,
-    };
-    // Our copies of the child's ends: without closing them, its silence could not be heard.
-    drop(child);
-    let mut notes = Vec::new();
-    if !passed.closed.is_empty() {
-        notes.push(format!("closed descriptors {:?}: neither pipes nor only read", passed.closed));
+    let level = plan.spec.level;
+    let mut start = Start::of(plan, break_at)?;
+    match start.at(level) {
+        Err(why) if level == Level::Full && start.spec.require.takes(Level::Landlock) && why.is_about_namespaces() => {
+            let mut blocked = start.at(Level::Landlock)?;
+            blocked.notes.push(format!("not at level full: {why}"));
+            Ok(blocked)
+        }
+        other => other,
     }
-    let fence = plan.profile.words();
-    let blocked = Blocked { pid, release: Some(release), status: Some(status), held: Some(held), fence, notes, alone };
-    match blocked.report()? {
-        Some(None) => Ok(blocked),
-        Some(Some((step, errno))) => Err(FenceError::Step { step, errno }),
-        None => Err(FenceError::Vanished),
+}
+
+/// Whether a level can be had here, tried on a command that never runs.
+pub(super) fn try_out(level: Level) -> Result<(), String> {
+    let uid = rustix::process::geteuid().as_raw();
+    let users = super::fence::users_of(uid, Class::Read);
+    let spec = FenceSpec { level, require: Require::Full, users, ..FenceSpec::of(Class::Read) };
+    let cwd = std::fs::File::open("/").map_err(|error| error.to_string())?.into();
+    let signals = Signals { mask: sys::signal_mask(), changed: Vec::new() };
+    let plan = Plan { argv: Vec::new(), env: Vec::new(), cwd, spec, signals };
+    prepare(plan).map(drop).map_err(|error| error.to_string())
+}
+
+/// What every attempt to start needs.
+struct Start {
+    spec: FenceSpec,
+    program: CString,
+    argv: Strings,
+    env: Vec<(OsString, OsString)>,
+    cwd: OwnedFd,
+    passed: descriptors::Passed,
+    signals: Signals,
+    break_at: Option<Step>,
+}
+
+fn strings(list: Vec<OsString>) -> Result<Strings, FenceError> {
+    let owned = list.into_iter().map(|s| CString::new(s.into_vec()).map_err(|_| FenceError::Nul));
+    owned.collect::<Result<Vec<_>, _>>().map(Strings::new)
+}
+
+impl Start {
+    fn of(plan: Plan, break_at: Option<Step>) -> Result<Start, FenceError> {
+        Ok(Start {
+            spec: plan.spec,
+            program: real_bash()?,
+            argv: strings(plan.argv)?,
+            env: plan.env,
+            cwd: plan.cwd,
+            passed: descriptors::passed().map_err(FenceError::Fork)?,
+            signals: plan.signals,
+            break_at,
+        })
+    }
+
+    fn at(&mut self, level: Level) -> Result<Blocked, FenceError> {
+        let fence = Fence::prepare(&self.spec, level, &self.cwd, &descriptors::streams())?;
+        let words = fence.words(&self.spec);
+        let env = environment::scrubbed(self.env.clone(), &self.spec, level);
+        let (status, child_status) = sys::pipe()?;
+        let (child_release, release) = sys::pipe()?;
+        let namespaces = fence.room.as_ref().map_or(0, |room| room.namespaces);
+        let child = Child {
+            parent: std::process::id() as libc::pid_t,
+            program: self.program.clone(),
+            argv: self.argv.clone(),
+            env: strings(env)?,
+            cwd: self.cwd.try_clone()?,
+            passed: self.passed.kept.clone(),
+            others: [status.as_raw_fd(), release.as_raw_fd()],
+            fence,
+            signals: self.signals.clone(),
+            status: child_status,
+            release: child_release,
+            break_at: self.break_at,
+        };
+        let alone = !sys::has_children();
+        let held = Held::hold();
+        let forked = match level {
+            Level::Full => room::fork_into(namespaces).map_err(FenceError::Namespaces)?,
+            Level::Landlock => sys::fork()?,
+        };
+        let pid = match forked {
+            Forked::Child => child.become_command(),
+            Forked::Parent(pid) => pid,
+        };
+        let mut notes = Vec::new();
+        if !self.passed.closed.is_empty() {
+            notes.push(format!("closed descriptors {:?}: neither pipes nor only read", self.passed.closed));
+        }
+        let (release, status) = (Some(release), Some(status));
+        let blocked = Blocked { pid, release, status, held: Some(held), fence: words, notes, alone };
+        let introduced = child.fence.room.as_ref().map_or(Ok(()), |room| blocked.introduce(room));
+        // Our copies of the child's ends: without closing them, its silence could not be heard.
+        drop(child);
+        if introduced.is_err() {
+            // It may have failed by itself before; then its report says more.
+            let _ = sys::send_signal(blocked.pid, libc::SIGKILL);
+        }
+        match read_report(blocked.status.as_ref())? {
+            Some(Report::Ready) => introduced.map(|()| blocked),
+            Some(Report::Failed(step, errno)) => Err(FenceError::Step { step, errno }),
+            Some(Report::Ended(_) | Report::LeftRunning(_)) | None => introduced.and(Err(FenceError::Vanished)),
+        }
     }
 }
 
 /// A whole report, or `None` at end of file.
-fn report(status: Option<&OwnedFd>) -> Result<Option<[u8; REPORT_BYTES]>, FenceError> {
+fn read_report(status: Option<&OwnedFd>) -> Result<Option<Report>, FenceError> {
     let Some(status) = status else { return Ok(None) };
     let mut bytes = [0; REPORT_BYTES];
     // Eight bytes are written at once, so they arrive at once.
     let read = sys::read(status.as_raw_fd(), &mut bytes).map_err(std::io::Error::from_raw_os_error)?;
-    Ok((read == REPORT_BYTES).then_some(bytes))
+    Ok((read == REPORT_BYTES).then(|| Report::read(bytes)))
 }
 
 impl Blocked {
-    fn report(&self) -> Result<Option<Option<(Step, sys::Errno)>>, FenceError> {
-        Ok(report(self.status.as_ref())?.map(child::decode))
+    /// Says who the child is in its user namespace, and lets it go on.
+    fn introduce(&self, room: &Room) -> Result<(), FenceError> {
+        if let Some(maps) = &room.maps {
+            let write = |name: &str, text: &[u8]| {
+                let written = std::fs::write(format!("/proc/{}/{name}", self.pid), text);
+                written.map_err(|error| FenceError::Namespaces(error.raw_os_error().unwrap_or(libc::EIO)))
+            };
+            if maps.deny_setgroups {
+                write("setgroups", b"deny")?;
+            }
+            write("uid_map", &maps.users)?;
+            write("gid_map", &maps.groups)?;
+        }
+        let Some(release) = &self.release else { return Err(FenceError::Vanished) };
+        match sys::write(release.as_raw_fd(), &[1]) {
+            Ok(1) => Ok(()),
+            Ok(_) | Err(_) => Err(FenceError::Vanished),
+        }
     }
 
     /// The child's process id.
@@ -235,9 +321,14 @@ impl Running {
         ended.map_err(std::io::Error::from_raw_os_error)?;
         let reaped = sys::reap(self.pid, true).map_err(std::io::Error::from_raw_os_error)?;
         let duration = self.since.elapsed();
-        let Some((_, status)) = reaped else { return Err(FenceError::Vanished) };
-        if let Some((step, errno)) = report(Some(&self.status))?.and_then(child::decode) {
-            return Err(FenceError::Step { step, errno });
+        let Some((_, mut status)) = reaped else { return Err(FenceError::Vanished) };
+        while let Some(report) = read_report(Some(&self.status))? {
+            match report {
+                Report::Ready => {}
+                Report::Failed(step, errno) => return Err(FenceError::Step { step, errno }),
+                Report::Ended(of_command) => status = of_command,
+                Report::LeftRunning(count) => self.notes.push(left_running(count.unsigned_abs() as usize)),
+            }
         }
         if self.alone {
             end_stragglers(&mut self.notes);
@@ -276,8 +367,12 @@ fn end_stragglers(notes: &mut Vec<String>) {
         }
     }
     if killed > 0 {
-        notes.push(format!("ended {killed} processes that were left running"));
+        notes.push(left_running(killed));
     }
+}
+
+fn left_running(count: usize) -> String {
+    format!("ended {count} processes that were left running")
 }
 
 fn children() -> Vec<libc::pid_t> {

@@ -126,13 +126,6 @@ pub fn enter(dir: RawFd) -> Result<(), Errno> {
     checked(unsafe { libc::fchdir(dir) }.into()).map(drop)
 }
 
-/// No core files from here on. Child-safe.
-pub fn no_core_files() -> Result<(), Errno> {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is only read during the call.
-    checked(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) }.into()).map(drop)
-}
-
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
@@ -286,6 +279,11 @@ pub fn block(set: &SignalSet) -> SignalSet {
         libc::pthread_sigmask(libc::SIG_BLOCK, set, &mut before);
         before
     }
+}
+
+/// The mask in force.
+pub fn signal_mask() -> SignalSet {
+    block(&signal_set(&[]))
 }
 
 /// Sets the mask. Child-safe.

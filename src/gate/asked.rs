@@ -13,6 +13,7 @@ use crate::facts::environment;
 use crate::record::redact::is_secret_name;
 use crate::record::{Context, Redacted, Redactor, visible};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -92,6 +93,21 @@ impl Asked {
     /// The requester's own descriptor of this path, where it sent one.
     pub fn file(&self, path: &Path) -> Option<&OwnedFd> {
         self.files.get(path.as_os_str().as_bytes())
+    }
+
+    /// The requester's user.
+    pub const fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// The absolute paths that variables of the requester name, alone or in a list like PATH: files and directories, not
+    /// sockets or what names them.
+    pub fn named_by_environment(&self) -> Vec<PathBuf> {
+        let values = variables(&self.submit)
+            .filter(|(name, _)| !name.starts_with(b"TOLLGATE_") && *name != b"TMPDIR" && *name != b"XDG_RUNTIME_DIR");
+        let paths = values.flat_map(|(_, value)| value.split(|&byte| byte == b':'));
+        let paths = paths.filter(|path| path.starts_with(b"/")).map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        paths.filter(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())).collect()
     }
 
     /// The value of a variable of the requester.

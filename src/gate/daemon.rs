@@ -5,6 +5,7 @@ use super::protocol::{APPROVE_SOCKET, REQUEST_SOCKET, Socket};
 use super::state::Gate;
 use super::trouble::Trouble;
 use super::{server, sys};
+use crate::execute::Levels;
 use crate::facts::codes::Code;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::io::{BufRead, Read, Write};
@@ -50,6 +51,8 @@ fn foreground() -> Result<(), Trouble> {
     let failed =
         |what: &'static str| move |e: std::io::Error| Trouble::new(Code::GateUnreachable, format!("{what}: {e}"));
     let dirs = Dirs::find()?;
+    // While this process can still be looked into: a child that tries out namespaces must be.
+    let levels = crate::execute::probe();
     rustix::process::umask(Mode::from_raw_mode(0o077));
     nix::sys::prctl::set_dumpable(false).map_err(|e| failed("cannot hide from debuggers")(e.into()))?;
     raise_limits();
@@ -64,7 +67,7 @@ fn foreground() -> Result<(), Trouble> {
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .map_err(failed("cannot start the runtime"))?;
-    let result = tokio::task::LocalSet::new().block_on(&runtime, serve(dirs, run, handed));
+    let result = tokio::task::LocalSet::new().block_on(&runtime, serve(dirs, levels, run, handed));
     if let Err(trouble) = &result {
         tracing::error!(code = trouble.code.name(), why = trouble.message, "the gate did not start");
     }
@@ -73,9 +76,9 @@ fn foreground() -> Result<(), Trouble> {
     result
 }
 
-async fn serve(dirs: Dirs, run: OwnedFd, handed: Vec<(String, OwnedFd)>) -> Result<(), Trouble> {
+async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, OwnedFd)>) -> Result<(), Trouble> {
     let failed = |e: std::io::Error| Trouble::new(Code::GateUnreachable, format!("cannot listen: {e}"));
-    let gate = Gate::open(dirs).await?;
+    let gate = Gate::open(dirs, levels).await?;
     let mut handed = handed;
     let mut listener = |name: &str| -> Result<tokio::net::UnixListener, Trouble> {
         let listener = match handed.iter().position(|(given, _)| given == name) {

@@ -127,7 +127,7 @@ impl Dirs {
     pub fn temporary(&self) -> Result<PathBuf, Trouble> {
         match &self.root {
             Root::Moved(dir) => Ok(dir.join("tmp")),
-            Root::System | Root::User => Ok(self.home()?.join(".cache/tollgate/tmp")),
+            Root::System | Root::User => Ok(temporary_in(self.home()?)),
         }
     }
 
@@ -142,6 +142,11 @@ impl Dirs {
             )),
         }
     }
+}
+
+/// The directory of the temporary directories below a home.
+pub fn temporary_in(home: PathBuf) -> PathBuf {
+    home.join(".cache/tollgate/tmp")
 }
 
 /// Not beside a `pinned` file, and not inside a fence or under guard.

@@ -57,9 +57,9 @@ pub struct Collected {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Looks at everything the assessment names. `card` is the text shown to the approver.
-pub fn collect(asked: &Asked, assessment: &Assessment, depth: Depth, card: String) -> Collected {
-    let mut found = Finder { asked, depth, seen: BTreeSet::new(), unreadable: Vec::new(), facts: empty(card) };
+/// Looks at everything the assessment names. `fence` and `card` are what the approver is asked for and shown.
+pub fn collect(asked: &Asked, assessment: &Assessment, depth: Depth, fence: Digest, card: String) -> Collected {
+    let mut found = Finder { asked, depth, seen: BTreeSet::new(), unreadable: Vec::new(), facts: empty(fence, card) };
     for segment in &assessment.segments {
         found.programs(segment);
         if depth == Depth::Content {
@@ -73,13 +73,14 @@ pub fn collect(asked: &Asked, assessment: &Assessment, depth: Depth, card: Strin
     Collected { facts: found.facts, unreadable: found.unreadable }
 }
 
-fn empty(card: String) -> EvidenceFacts {
+fn empty(fence: Digest, card: String) -> EvidenceFacts {
     EvidenceFacts {
         executables: Vec::new(),
         closure: Vec::new(),
         targets: Vec::new(),
         operands: Vec::new(),
         unbound: Vec::new(),
+        fence,
         card,
     }
 }
@@ -332,7 +333,7 @@ mod tests {
         let glob = Effect::DeletePath(Operand::Glob("*.o".to_owned()));
         let out = Effect::WritePath(Operand::Known("out.txt".to_owned()));
         let assessment = assessment(&["bash", "-e", "script.sh", "other"], vec![out, glob]);
-        let look = || collect(&asked, &assessment, Depth::Content, "card".to_owned()).facts;
+        let look = || collect(&asked, &assessment, Depth::Content, Digest::of(b"fence"), "card".to_owned()).facts;
 
         let first = look();
         assert_eq!(first.executables.len(), 1);
@@ -349,7 +350,7 @@ mod tests {
         let second = look();
         assert_ne!(second.closure, first.closure);
         assert_eq!(second.targets[0].base.as_ref().and_then(|base| base.sha256), Some(Digest::of(b"there")));
-        let shallow = collect(&asked, &assessment, Depth::Identity, "card".to_owned()).facts;
+        let shallow = collect(&asked, &assessment, Depth::Identity, Digest::of(b"fence"), "card".to_owned()).facts;
         assert!(shallow.closure.is_empty() && shallow.targets.is_empty() && shallow.executables.len() == 1);
     }
 
@@ -358,7 +359,9 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         std::fs::write(temp.path().join("tool"), "#!/bin/sh").expect("written");
-        let facts = collect(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content, String::new()).facts;
+        let facts =
+            collect(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content, Digest::of(b"fence"), String::new())
+                .facts;
         assert_eq!(facts.executables[0].file.sha256, Some(Digest::of(b"#!/bin/sh")));
         assert!(!facts.executables[0].trusted);
     }
@@ -368,7 +371,14 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         nix::unistd::mkfifo(&temp.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
-        let facts = collect(&asked, &assessment(&["bash", "pipe"], Vec::new()), Depth::Content, String::new()).facts;
+        let facts = collect(
+            &asked,
+            &assessment(&["bash", "pipe"], Vec::new()),
+            Depth::Content,
+            Digest::of(b"fence"),
+            String::new(),
+        )
+        .facts;
         assert!(facts.closure.is_empty());
     }
 }

@@ -7,6 +7,7 @@ pub mod client;
 mod daemon;
 pub mod dirs;
 mod evidence;
+mod fence;
 pub mod peers;
 mod prepare;
 pub mod protocol;

@@ -2,6 +2,7 @@
 
 use super::asked::{Asked, exact_tag};
 use super::evidence::{self, Depth};
+use super::fence;
 use super::trouble::Trouble;
 use crate::assess::{self, Assessment, Attribute, Effect, Operand};
 use crate::authorize::{Action, ActionKind, AlwaysRule, Digest, Evidence, InstallKey, RuleId, RuleKind, Subject};
@@ -21,6 +22,7 @@ pub struct Bench {
     pub rules: Arc<Vec<AlwaysRule>>,
     pub key: InstallKey,
     pub machine: Digest,
+    pub fence: Arc<fence::Ground>,
     /// Milliseconds since 1970.
     pub wall_ms: i64,
 }
@@ -37,8 +39,6 @@ pub struct Judged {
     pub new: NewRequest,
     /// The command as an approver sees it: nothing that runs is hidden. Kept in memory only.
     pub shown: redact::Card,
-    /// Absolute paths outside the workspace that known effects write or delete.
-    pub targets: Vec<PathBuf>,
     /// What the requester should open for the gate.
     pub unreadable: Vec<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     } else {
         assess::unanalysed(&question, "the command is not UTF-8")
     };
-    let verdict = policy::judge(&bench.policy, &raw);
+    let verdict = held(policy::judge(&bench.policy, &raw), &bench.fence, asked.uid(), raw.class);
     let action = Action::new(ActionKind::Run, raw.class);
     let tier = bench.policy.tier().name.clone();
     let subject = asked.subject(&bench.key, bench.machine, &tier, action)?;
@@ -61,21 +61,22 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         Decision::Stage | Decision::Prompt => Depth::Content,
     };
     let shown = asked.redactor.command(&question.text);
-    let targets = targets(&asked, &raw);
+    let spec = fence::derive(&bench.fence, &asked, &raw);
     let Hidden { assessment, code, hides_code } =
         without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
     let seen_whole = asked.redactor.card(&question.text, &code);
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
     let card = card(shown.as_str(), cwd.as_str(), &assessment, &verdict);
-    let collected = evidence::collect(&asked, &raw, depth, card);
     let made = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("cannot write the evidence: {e}"));
-    let evidence = Evidence::bind(&collected.facts).map_err(made)?;
-    let policy = Digest::parse(bench.policy.version())
-        .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
     let rule = match verdict.decision {
         Decision::Prompt | Decision::Stage => matching(bench, &asked, &subject, &raw),
         Decision::Allow | Decision::Block => None,
     };
+    let spec = if verdict.decision == Decision::Allow || rule.is_some() { spec.unasked() } else { spec };
+    let collected = evidence::collect(&asked, &raw, depth, spec.digest().map_err(made)?, card);
+    let evidence = Evidence::bind(&collected.facts).map_err(made)?;
+    let policy = Digest::parse(bench.policy.version())
+        .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
     let ttl_ms = i64::try_from(bench.policy.request_ttl().as_millis()).unwrap_or(i64::MAX);
     let new = NewRequest {
         requester: Requester { session: asked.session.clone(), agent: asked.agent.clone() },
@@ -86,12 +87,13 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         verdict: verdict.clone(),
         tier,
         action,
+        fence: spec,
         command: shown,
         cwd,
         hides_code,
         ttl_ms,
     };
-    Ok(Judged { asked, seen: raw, verdict, rule, new, shown: seen_whole, targets, unreadable: collected.unreadable })
+    Ok(Judged { asked, seen: raw, verdict, rule, new, shown: seen_whole, unreadable: collected.unreadable })
 }
 
 /// The digest of the evidence as it is now, for a request that a person has seen.
@@ -100,8 +102,8 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
 /// Only what cannot happen with our own types.
 pub fn look_again(judged: &Judged) -> Result<Digest, Trouble> {
     let made = |e: serde_json::Error| Trouble::new(Code::EvidenceChanged, format!("cannot compare the evidence: {e}"));
-    let card = judged.new.evidence.facts().map_err(made)?.card;
-    let now = evidence::collect(&judged.asked, &judged.seen, Depth::Content, card);
+    let shown = judged.new.evidence.facts().map_err(made)?;
+    let now = evidence::collect(&judged.asked, &judged.seen, Depth::Content, shown.fence, shown.card);
     Ok(Evidence::bind(&now.facts).map_err(made)?.digest())
 }
 
@@ -122,39 +124,12 @@ fn matching(bench: &Bench, asked: &Asked, subject: &Subject, assessment: &Assess
     bench.rules.iter().find(covers).map(|rule| rule.id)
 }
 
-/// Paths outside the workspace that the command's effects name as written or deleted.
-fn targets(asked: &Asked, assessment: &Assessment) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = assessment
-        .segments
-        .iter()
-        .flat_map(|segment| &segment.effects)
-        .filter_map(|effect| match effect {
-            Effect::WritePath(Operand::Known(path)) | Effect::DeletePath(Operand::Known(path)) => {
-                Some(asked.cwd_path().join(path))
-            }
-            Effect::WritePath(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any)
-            | Effect::DeletePath(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any)
-            | Effect::ReadPath(_)
-            | Effect::Exec(_)
-            | Effect::NetOut(_)
-            | Effect::NetListen(_)
-            | Effect::UnixSocket(_)
-            | Effect::UsesCredential(_)
-            | Effect::Install(_)
-            | Effect::Signal(_)
-            | Effect::ProcInspect
-            | Effect::NetInspect
-            | Effect::Device(_)
-            | Effect::Privilege(_)
-            | Effect::EnvInfluence(_)
-            | Effect::SecretRead(_)
-            | Effect::ShellState(_) => None,
-        })
-        .filter(|path| !asked.workspace.as_ref().is_some_and(|root| is_below(path, root)))
-        .collect();
-    paths.sort_unstable();
-    paths.dedup();
-    paths
+/// What would run unasked waits for a person where the machine does not give the fence that the policy requires.
+fn held(verdict: Verdict, ground: &fence::Ground, uid: u32, class: assess::Class) -> Verdict {
+    match (verdict.decision, ground.lacks(uid, class)) {
+        (Decision::Allow, Some(why)) => Verdict { decision: Decision::Prompt, rule: "fence.require".to_owned(), why },
+        (_, _) => verdict,
+    }
 }
 
 /// What the approver sees, as bound by the evidence.
@@ -164,11 +139,6 @@ fn card(command: &str, cwd: &str, assessment: &Assessment, verdict: &Verdict) ->
         card.push_str(&format!("{}: {}\n", reason.class, visible_block(&reason.text)));
     }
     card
-}
-
-/// Whether a path lies below `root` as it is written: one that climbs is not.
-fn is_below(path: &Path, root: &Path) -> bool {
-    path.starts_with(root) && path.components().all(|part| !matches!(part, std::path::Component::ParentDir))
 }
 
 /// What is stored of an assessment.

@@ -3,6 +3,7 @@
 //! `docs/protocol.md` is this file for people; a test compares the names. Nothing here acts.
 
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
+use crate::authorize::FenceSpec;
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
 use crate::policy::{Cells, Decision};
@@ -207,7 +208,7 @@ pub struct LeaseOffer {
     pub request: String,
     pub lease: String,
     /// What the child will be held to, so that it can be prepared before the claim.
-    pub fence: Fence,
+    pub fence: Box<FenceSpec>,
 }
 
 /// Proof that one execution is recorded as about to run. Answer of `request.claim`; must be followed by
@@ -218,23 +219,8 @@ pub struct Claimed {
     /// The parked request it came from, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    pub fence: Fence,
-}
-
-/// What the kernel must hold the command to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fence {
-    /// The ceiling.
-    pub class: Class,
-    /// The writable root, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Bytes>,
-    /// Absolute paths outside it that the approved command's effects name as written or deleted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub targets: Vec<Bytes>,
-    /// Absolute paths nobody in the fence may write: the gate's state, sockets and policy.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub forbidden: Vec<Bytes>,
+    /// What the kernel must hold the command to.
+    pub fence: Box<FenceSpec>,
 }
 
 /// It waits for a person.

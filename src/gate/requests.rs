@@ -11,9 +11,9 @@ use super::wire::FILES_PER_CONNECTION_MAX;
 use super::{cards, protocol::Bytes};
 use crate::authorize::states::Lease as LeaseState;
 use crate::authorize::{
-    Action, Authority, Digest, End, ExecutionId, Lease, LeaseId, Outcome, Request, RequestId, Runner,
+    Action, Authority, Digest, End, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Request, RequestId, Runner,
 };
-use crate::execute::Profile;
+use crate::execute;
 use crate::facts::codes::Code;
 use crate::policy::Decision;
 use crate::record::visible;
@@ -65,7 +65,7 @@ impl Shell {
         }
         let boot_id = gate.store.now().boot_id;
         let asked = Asked::of(&self.peer, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
-        let bench = gate.bench();
+        let bench = gate.bench(self.peer.uid);
         let judged = blocking(move || prepare::judge(&bench, asked)).await??;
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
         match (judged.verdict.decision, judged.rule) {
@@ -78,7 +78,7 @@ impl Shell {
 
     async fn allow(&self, judged: Judged, by: Authority) -> Result<p::Submitted, Trouble> {
         let gate = &self.gate;
-        let fence = fence(&judged, judged.new.action, false);
+        let fence = Box::new(judged.new.fence.clone());
         let claimed = gate.store.auto_allow(judged.new, by, self.runner.clone(), gate.store.now()).await?;
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
@@ -114,7 +114,7 @@ impl Shell {
         if !need.is_empty() && already.len() == 1 {
             return Ok(p::Submitted::Need(p::Need { files: need }));
         }
-        if let Err(why) = profile(&judged).can_grant() {
+        if let Err(why) = execute::can_grant(&judged.new.fence) {
             return Err(Trouble::new(Code::CannotFence, visible(&why.to_string())));
         }
         judged.asked.forget();
@@ -273,7 +273,7 @@ impl Shell {
         Ok(p::Claimed {
             execution: claimed.execution().to_string(),
             request: Some(id.to_string()),
-            fence: fence(&judged, claimed.action(), true),
+            fence: fence(&judged, claimed.action()),
         })
     }
 
@@ -401,29 +401,13 @@ fn offer(judged: &Judged, lease: &Lease) -> p::Submitted {
     p::Submitted::Granted(p::Granted::Lease(p::LeaseOffer {
         request: lease.request.to_string(),
         lease: lease.id.to_string(),
-        fence: fence(judged, lease.action, true),
+        fence: fence(judged, lease.action),
     }))
 }
 
-/// What the kernel must hold it to. Paths outside the workspace are open only where a person saw them.
-fn fence(judged: &Judged, action: Action, approved: bool) -> p::Fence {
-    let bytes = |path: &std::path::PathBuf| Bytes::from(path.as_os_str());
-    p::Fence {
-        class: action.fence,
-        workspace: judged.asked.workspace.as_ref().map(bytes),
-        targets: if approved { judged.targets.iter().map(bytes).collect() } else { Vec::new() },
-        forbidden: judged.asked.forbidden.iter().map(bytes).collect(),
-    }
-}
-
-/// The fence that an approval would promise.
-fn profile(judged: &Judged) -> Profile {
-    let mut profile = Profile::of(judged.new.action.class);
-    profile.workspace = judged.asked.workspace.clone();
-    profile.targets = judged.targets.clone();
-    profile.forbidden = judged.asked.forbidden.clone();
-    profile.home = judged.asked.home.clone();
-    profile
+/// What was approved, inside the class that the approver left it.
+fn fence(judged: &Judged, action: Action) -> Box<FenceSpec> {
+    Box::new(judged.new.fence.clone().narrowed(action.fence))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {

@@ -6,8 +6,10 @@ use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
-use super::{cards, dirs};
+use super::{cards, dirs, fence};
+use crate::authorize::fence::{Limits, Require};
 use crate::authorize::{AlwaysRule, Digest, ExecutionId, RequestId, Runner};
+use crate::execute::Levels;
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{Layer, LayerKind, Policy};
@@ -44,6 +46,7 @@ pub struct Gate {
     pub clients: Cell<usize>,
     assessor: Arc<Assessor>,
     machine: Digest,
+    levels: Levels,
     layers: Vec<Layer>,
     policy: RefCell<(Arc<Policy>, Stamps)>,
     rules: RefCell<Arc<Vec<AlwaysRule>>>,
@@ -65,7 +68,7 @@ type Stamps = Vec<Option<(u64, u64, i64, i64, u64)>>;
 impl Gate {
     /// # Errors
     /// The policy is wrong, the store does not open, or no worker starts.
-    pub async fn open(dirs: Dirs) -> Result<Rc<Gate>, Trouble> {
+    pub async fn open(dirs: Dirs, levels: Levels) -> Result<Rc<Gate>, Trouble> {
         let (run, state) = (dirs.run()?, dirs.state()?);
         let uid = rustix::process::getuid().as_raw();
         let layers = vec![
@@ -93,6 +96,7 @@ impl Gate {
             clients: Cell::new(0),
             assessor: Arc::new(assessor),
             machine: Digest::of(&machine),
+            levels,
             layers,
             policy: RefCell::new((Arc::new(policy), stamps)),
             rules: RefCell::new(Arc::new(rules)),
@@ -131,14 +135,15 @@ impl Gate {
         Arc::clone(&held.0)
     }
 
-    /// What a preparation needs, as of now.
-    pub fn bench(&self) -> Bench {
+    /// What a preparation for this user needs, as of now.
+    pub fn bench(&self, uid: u32) -> Bench {
         Bench {
             assessor: Arc::clone(&self.assessor),
             policy: self.policy(),
             rules: Arc::clone(&self.rules.borrow()),
             key: self.store.key().clone(),
             machine: self.machine,
+            fence: Arc::new(self.ground(uid)),
             wall_ms: self.store.now().wall_ms,
         }
     }
@@ -169,6 +174,19 @@ impl Gate {
         ours.extend(self.layers.iter().map(|layer| layer.path.clone()).filter(|path| path.exists()));
         ours.extend(["tollgate", "tollsh"].iter().filter_map(|name| dirs::beside(name)).filter(|path| path.exists()));
         ours
+    }
+
+    /// What every fence of this gate has in common.
+    fn ground(&self, uid: u32) -> fence::Ground {
+        let temporary =
+            if uid == self.uid { self.dirs.temporary().ok() } else { self.home(uid).map(dirs::temporary_in) };
+        fence::Ground {
+            levels: self.levels.clone(),
+            require: Require::Either,
+            limits: Limits::DEFAULT,
+            hidden: vec![self.state.clone(), self.run.clone()],
+            temporary,
+        }
     }
 
     /// A client waits for this request from now on.

@@ -4,10 +4,11 @@ use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
 use super::temporary;
-use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Profile, Running, Signals, Ticket};
+use crate::authorize::FenceSpec;
+use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
 use crate::facts::codes::Code;
 use crate::gate::dirs::Dirs;
-use crate::gate::protocol::{Claim, Claimed, Ended, Fence, Finished, Granted, Method, Started};
+use crate::gate::protocol::{Claim, Claimed, Ended, Finished, Granted, Method, Started};
 use crate::gate::{Client, Trouble};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -20,8 +21,8 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let cwd = open_cwd()?;
     let asked = Asked::of(&call);
     let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
-    let fence = fence_of(&granted);
-    let plan = plan(&dirs, call, cwd, fence, signals);
+    let spec = temporary::made(fence_of(&granted).clone());
+    let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
@@ -38,26 +39,11 @@ fn open_cwd() -> Result<OwnedFd, Refusal> {
     opened.map_err(|errno| Refusal::cwd(std::io::Error::from(errno)))
 }
 
-const fn fence_of(granted: &Granted) -> &Fence {
+const fn fence_of(granted: &Granted) -> &FenceSpec {
     match granted {
         Granted::Claimed(claimed) => &claimed.fence,
         Granted::Lease(offer) => &offer.fence,
     }
-}
-
-fn plan(dirs: &Dirs, call: Call, cwd: OwnedFd, fence: &Fence, signals: Signals) -> Plan {
-    let paths = |list: &[crate::facts::Bytes]| list.iter().map(|path| path.path().to_owned()).collect();
-    let mut profile = Profile::of(fence.class);
-    profile.workspace = fence.workspace.as_ref().map(|path| path.path().to_owned());
-    profile.targets = paths(&fence.targets);
-    profile.forbidden = paths(&fence.forbidden);
-    profile.temporary = temporary::directory(dirs);
-    profile.home = if fence.class >= crate::assess::Class::Install { passwd_home() } else { None };
-    Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, profile, signals }
-}
-
-fn passwd_home() -> Option<std::path::PathBuf> {
-    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
 }
 
 /// An unasked command is claimed already; an approved one now.

@@ -92,6 +92,7 @@ impl From<FenceError> for Refusal {
             FenceError::Landlock { .. }
             | FenceError::Rule { path: None, .. }
             | FenceError::NoBash
+            | FenceError::Namespaces(_)
             | FenceError::Nul
             | FenceError::Step { .. }
             | FenceError::Vanished

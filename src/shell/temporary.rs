@@ -1,26 +1,29 @@
 //! Where may a command keep what it needs for a moment? One directory per session, kept between its commands, named by
 //! TMPDIR; swept when the session's process is gone.
 
-use crate::gate::dirs::Dirs;
+use crate::authorize::FenceSpec;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// At most this many leftovers are looked at when a session begins.
 const SWEPT_MAX: usize = 64;
 
-/// The session's directory, made if need be; `None` where it cannot be had (then nothing is writable there).
-pub fn directory(dirs: &Dirs) -> Option<PathBuf> {
-    let base = dirs.temporary().ok()?;
-    let parent = u32::try_from(nix::unistd::getppid().as_raw()).ok()?;
-    let name = session(parent)?;
-    let own = base.join(&name);
-    if is_private(&own) {
-        return Some(own);
+/// The description with the session's directory made; without one where it cannot be had (then nothing is writable
+/// there).
+pub fn made(mut spec: FenceSpec) -> FenceSpec {
+    spec.temporary = spec.temporary.filter(|own| make(own.path()).is_some());
+    spec
+}
+
+fn make(own: &Path) -> Option<()> {
+    if is_private(own) {
+        return Some(());
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&own).ok()?;
-    sweep(&base, &name);
-    (is_private(&base) && is_private(&own)).then_some(own)
+    let (base, name) = (own.parent()?, own.file_name()?.to_str()?);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(own).ok()?;
+    sweep(base, name);
+    (is_private(base) && is_private(own)).then_some(())
 }
 
 fn is_private(dir: &Path) -> bool {
@@ -54,19 +57,24 @@ fn sweep(base: &Path, own: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assess::Class;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_session_keeps_its_directory_and_an_ended_one_is_swept() {
         let world = tempfile::tempdir().unwrap();
-        let dirs = Dirs::under(world.path().join("gate"));
-        let base = dirs.temporary().unwrap();
+        let base = world.path().join("gate/tmp");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(base.join("4194304-1/deep")).unwrap();
         fs::write(base.join("kept"), "not a session").unwrap();
-        let own = directory(&dirs).unwrap();
-        assert!(own.starts_with(&base) && is_private(&own));
+        let own = base.join(session(std::process::id()).unwrap());
+        let wanted = FenceSpec { temporary: Some(own.as_os_str().into()), ..FenceSpec::of(Class::Read) };
+        let spec = made(wanted.clone());
+        assert!(spec == wanted && is_private(&own));
         assert!(!base.join("4194304-1").exists() && base.join("kept").exists());
         fs::write(own.join("x"), "y").unwrap();
-        assert_eq!(directory(&dirs), Some(own.clone()));
+        assert_eq!(made(wanted.clone()), wanted);
         assert!(own.join("x").exists());
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(made(wanted).temporary, None, "others may enter");
     }
 }

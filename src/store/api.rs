@@ -26,6 +26,8 @@ pub struct NewRequest {
     pub verdict: Verdict,
     pub tier: String,
     pub action: Action,
+    /// What the run may do: what is asked for, or granted unasked.
+    pub fence: FenceSpec,
     /// The command as people see it.
     pub command: Redacted,
     pub cwd: Redacted,

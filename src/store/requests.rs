@@ -89,7 +89,7 @@ pub fn insert(
     ])?;
     let body = json!({
         "state": state.name(), "session": session, "agent": new.requester.agent, "command": new.command,
-        "cwd": new.cwd, "tier": new.tier, "action": new.action, "verdict": new.verdict, "policy": new.policy,
+        "cwd": new.cwd, "tier": new.tier, "action": new.action, "fence": new.fence, "verdict": new.verdict, "policy": new.policy,
         "assessment": assessment, "subject": new.subject.digest(), "subject_manifest": new.subject.manifest(),
         "evidence": new.evidence.digest(), "evidence_manifest": new.evidence.manifest(), "until_ms": deadline.wall_ms.1,
     });

@@ -38,22 +38,32 @@ const ON_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 /// What may be done at a place. There is no way to say "everything but".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
+    /// See which names there are.
+    List,
     /// Read, list and execute.
     Look,
     /// Read, write and control a device.
     Device,
+    /// Pseudo-terminals below a directory.
+    Terminals,
     /// Read and write one file that is there.
     File,
+    /// Take names out of a directory, or move them elsewhere.
+    Remove,
     /// Everything below a directory, except making device nodes.
     Tree,
 }
 
 impl Right {
-    const fn bits(self) -> u64 {
+    /// The kernel's bits.
+    pub const fn bits(self) -> u64 {
         match self {
+            Right::List => READ_DIR,
             Right::Look => EXECUTE | READ_FILE | READ_DIR,
             Right::Device => READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV,
+            Right::Terminals => READ_DIR | READ_FILE | WRITE_FILE | IOCTL_DEV,
             Right::File => READ_FILE | WRITE_FILE | TRUNCATE | EXECUTE,
+            Right::Remove => REMOVE_DIR | REMOVE_FILE | REFER,
             Right::Tree => {
                 Right::Look.bits()
                     | WRITE_FILE
@@ -126,12 +136,12 @@ pub fn ruleset(grants: &[Grant], open: Open) -> Result<OwnedFd, (Option<PathBuf>
         };
         let at = |errno| (Some(path.clone()), errno);
         let file = opened.map_err(at)?;
-        let mut bits = right.bits();
-        if !file.metadata().map_err(|error| at(error.raw_os_error().unwrap_or(libc::EIO)))?.is_dir() {
-            bits &= ON_A_FILE;
-        }
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
-        sys::landlock_allow(ruleset.as_fd(), fd, bits).map_err(at)?;
+        match sys::landlock_allow(ruleset.as_fd(), fd, right.bits()) {
+            // Not a directory: the kernel takes only what a file can have.
+            Err(libc::EINVAL) => sys::landlock_allow(ruleset.as_fd(), fd, right.bits() & ON_A_FILE).map_err(at)?,
+            other => other.map_err(at)?,
+        }
     }
     Ok(ruleset)
 }

@@ -1,183 +1,39 @@
-//! What must the kernel hold a command to? From the class and the approved places to what a child applies.
+//! What must the kernel hold a command to? From the description of a run to what a child applies.
 //!
-//! The level here is `landlock`: Landlock, seccomp, no new privileges, few capabilities. What it cannot do (hide what
-//! may be read, protect a path inside a writable root, stop chmod and chown outside in classes above read) is in
-//! [`RESIDUE`], so that nobody has to guess.
+//! Two levels. `landlock`: Landlock, seccomp, no new privileges, few capabilities. `full`: namespaces and mounts of its
+//! own besides. What each does not hold is in a table, so that nobody has to guess.
 
+mod grants;
+mod guarded;
 pub mod landlock;
+pub mod room;
 pub mod seccomp;
+pub(super) mod sys;
 pub mod workspace;
 
-use super::sys::{self, Errno};
+use super::sys::{self as calls, Errno};
 use crate::assess::Class;
-use landlock::{Grant, Open, Place, Right};
+use crate::authorize::FenceSpec;
+use crate::authorize::fence::{Internet, Level, Users, View};
+use landlock::{Open, Right};
+use room::Room;
 use std::fmt::Write as _;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-/// What this level does not hold, for `doctor` and the documentation.
+/// What no level holds, for `doctor` and the documentation.
 pub const RESIDUE: &[&str] = &[
-    "reads are not hidden: whatever the user may read, a fenced command may read",
-    "paths inside a writable root cannot be made read-only (.git/hooks, .git/config, agents' configuration)",
-    "above read: mode, owner, times and attributes of the user's own files outside can be changed",
-    "deleting or creating an approved path opens its directory for deleting or creating",
-    "/tmp, /dev/shm and new pseudo-terminals are not writable; TMPDIR names the session's own directory",
+    "deleting an approved path opens its directory for deleting, creating one for creating",
+    "processor time, and a lock on a file that may be read",
 ];
 
-/// What a command is held to. Made from what was authorized, never from what the command says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile {
-    /// The ceiling.
-    pub class: Class,
-    /// The writable root, where there is one.
-    pub workspace: Option<PathBuf>,
-    /// Absolute paths outside it that were approved to be written or deleted.
-    pub targets: Vec<PathBuf>,
-    /// Absolute paths that nobody in a fence may write.
-    pub forbidden: Vec<PathBuf>,
-    /// The session's own temporary directory.
-    pub temporary: Option<PathBuf>,
-    /// The user's home, for the caches of package managers.
-    pub home: Option<PathBuf>,
-    /// Unix sockets by name, approved.
-    pub unix_sockets: bool,
-    /// Signals to processes outside, approved.
-    pub signals: bool,
-}
-
-impl Profile {
-    /// The narrowest fence of a class: nothing is writable yet.
-    pub fn of(class: Class) -> Profile {
-        Profile {
-            class,
-            workspace: None,
-            targets: Vec::new(),
-            forbidden: Vec::new(),
-            temporary: None,
-            home: None,
-            unix_sockets: false,
-            signals: false,
-        }
-    }
-
-    fn writes(&self) -> bool {
-        self.class > Class::Read
-    }
-
-    fn network(&self) -> bool {
-        self.class >= Class::Network
-    }
-
-    fn wanted(&self) -> seccomp::Wanted {
-        let sockets = seccomp::Sockets { inet: self.network(), unix: self.unix_sockets && self.writes() };
-        seccomp::Wanted { read: !self.writes(), sockets }
-    }
-
-    /// Everything that is granted, in the order of the documentation. `streams` are the caller's descriptors 0 to 2
-    /// that are a terminal or a file open for writing: `/dev/stdout` leads to them.
-    fn grants(&self, streams: &[(RawFd, Right)]) -> Result<Vec<Grant>, FenceError> {
-        let mut grants = vec![Grant { place: Place::Path("/".into()), right: Right::Look }];
-        grants
-            .extend(DEVICES.iter().map(|device| Grant { place: Place::IfThere(device.into()), right: Right::Device }));
-        grants.extend(streams.iter().map(|&(fd, right)| Grant { place: Place::Descriptor(fd), right }));
-        let tree = |path: &Path| Grant { place: Place::Path(path.to_owned()), right: Right::Tree };
-        grants.extend(self.temporary.as_deref().map(tree));
-        if !self.writes() {
-            return Ok(grants);
-        }
-        let never = workspace::Never { home: self.home.as_deref(), forbidden: &self.forbidden };
-        if let Some(root) = &self.workspace {
-            // Checked where it was found, and here again before it is opened.
-            if !never.permits(root) {
-                return Err(FenceError::Place(root.clone()));
-            }
-            grants.push(tree(root));
-            grants.extend(workspace::common_dir(root, never).as_deref().map(tree));
-        }
-        if self.class >= Class::Install
-            && let Some(home) = &self.home
-        {
-            let caches = CACHES.iter().map(|leaf| home.join(leaf));
-            grants.extend(caches.map(|leaf| Grant { place: Place::IfThere(leaf), right: Right::Tree }));
-        }
-        for target in &self.targets {
-            grants.push(self.target(target)?);
-        }
-        Ok(grants)
-    }
-
-    /// Whether a fence can grant all of this here: asked by the gate before it asks a person.
-    ///
-    /// # Errors
-    /// [`FenceError::Place`]: this path can be granted to nobody.
-    pub fn can_grant(&self) -> Result<(), FenceError> {
-        self.grants(&[]).map(drop)
-    }
-
-    /// What an approved path opens: itself where it is there, else the directory that it will be made in. A directory
-    /// that is to be deleted needs the one above, which the kernel cannot open for one name only. Where directories
-    /// are to be made on the way, it is the first one that is there, if it may be a writable root.
-    fn target(&self, path: &Path) -> Result<Grant, FenceError> {
-        let refused = || FenceError::Place(path.to_owned());
-        let (place, right) = match std::fs::symlink_metadata(path) {
-            Ok(facts) if facts.is_file() => (path.canonicalize().map_err(|_| refused())?, Right::File),
-            Ok(facts) if facts.is_dir() => (path.canonicalize().map_err(|_| refused())?, Right::Tree),
-            Ok(facts) if !facts.is_symlink() => (path.to_owned(), Right::Device),
-            Ok(_) | Err(_) => {
-                let above = path.parent().ok_or_else(refused)?;
-                let there = above.ancestors().find_map(|dir| dir.canonicalize().ok()).ok_or_else(refused)?;
-                let never = workspace::Never { home: self.home.as_deref(), forbidden: &self.forbidden };
-                if !above.exists() && !never.permits(&there) {
-                    return Err(refused());
-                }
-                (there, Right::Tree)
-            }
-        };
-        let clash = |inner: &PathBuf| inner.starts_with(&place) || place.starts_with(inner);
-        if place == Path::new("/") || self.forbidden.iter().any(clash) {
-            return Err(refused());
-        }
-        Ok(Grant { place: Place::Path(place), right })
-    }
-
-    /// The fence in words, for the outcome.
-    pub fn words(&self) -> String {
-        let mut words = format!("landlock: {}", self.class);
-        match &self.workspace {
-            Some(root) if self.writes() => {
-                let _ = write!(words, ", writes in {}", root.display());
-            }
-            Some(_) | None => words.push_str(", writes nothing outside its temporary directory"),
-        }
-        if !self.targets.is_empty() && self.writes() {
-            let _ = write!(words, " and {} approved paths", self.targets.len());
-        }
-        words.push_str(if self.network() { "; network" } else { "; no network" });
-        words
-    }
-}
-
-/// Devices that stay usable; everything else below /dev stays readable only.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-
-/// Leaves below the home that package managers fill: data that is verified or rebuilt, never programs, configuration
-/// or credentials.
-const CACHES: &[&str] = &[
-    ".bun/install/cache",
-    ".cache/composer",
-    ".cache/deno",
-    ".cache/go-build",
-    ".cache/pip",
-    ".cache/uv",
-    ".cache/yarn",
-    ".cargo/git",
-    ".cargo/registry",
-    ".gradle/caches",
-    ".local/share/pnpm/store",
-    ".m2/repository",
-    ".npm/_cacache",
-    ".nuget/packages",
-    "go/pkg/mod",
+/// What the level `landlock` does not hold besides.
+pub const RESIDUE_LANDLOCK: &[&str] = &[
+    "reads are hidden for the gate's own state and sockets only",
+    "paths inside a writable root cannot be made read-only (.git/hooks, .git/config, agents' configuration)",
+    "above read: mode, owner, times and attributes of the user's own files outside can be changed",
+    "/tmp, /dev/shm and new pseudo-terminals are not writable; TMPDIR names the session's own directory",
+    "the number of processes is not bounded",
 ];
 
 const CAP_CHOWN: u32 = 0;
@@ -215,29 +71,95 @@ fn capabilities(class: Class) -> u64 {
 /// A fence, ready to be applied by a child.
 #[derive(Debug)]
 pub struct Fence {
+    pub level: Level,
     pub ruleset: OwnedFd,
     pub filter: Vec<libc::sock_filter>,
     pub capabilities: u64,
+    /// Resource, soft and hard bound.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// At level `full`.
+    pub room: Option<Room>,
 }
 
 impl Fence {
     /// Prepares everything that needs memory or the file system.
-    pub fn prepare(profile: &Profile, streams: &[(RawFd, Right)]) -> Result<Fence, FenceError> {
-        match sys::landlock_abi() {
-            Ok(abi) if abi >= landlock::ABI_MIN => {}
-            Ok(abi) => return Err(FenceError::Landlock { abi }),
-            Err(_) => return Err(FenceError::Landlock { abi: 0 }),
+    pub fn prepare(
+        spec: &FenceSpec,
+        level: Level,
+        cwd: &OwnedFd,
+        streams: &[(RawFd, Right)],
+    ) -> Result<Fence, FenceError> {
+        // Namespaces supply the scopes that an older one lacks; the rest it must have.
+        let abi = calls::landlock_abi().unwrap_or(0);
+        if abi < landlock::ABI_MIN {
+            return Err(FenceError::Landlock { abi });
         }
-        let open = Open {
-            tcp: profile.network(),
-            signals: profile.signals && profile.writes(),
-            abstract_unix: profile.unix_sockets && profile.writes(),
+        let internet = match (spec.internet, level) {
+            (Internet::Machine, _) => true,
+            (Internet::Private, Level::Full) => spec.network == View::Own,
+            (Internet::None, _) | (Internet::Private, Level::Landlock) => false,
         };
-        let grants = profile.grants(streams)?;
-        let ruleset = landlock::ruleset(&grants, open).map_err(|(path, errno)| FenceError::Rule { path, errno })?;
-        let filter = seccomp::filter(profile.wanted());
-        Ok(Fence { ruleset, filter, capabilities: capabilities(profile.class) })
+        let unix_sockets = spec.unix_sockets && spec.writes();
+        let open = Open { tcp: internet, signals: spec.signals && spec.writes(), abstract_unix: unix_sockets };
+        let rows = grants::all(spec, level, streams)?;
+        let ruleset = landlock::ruleset(&rows, open).map_err(|(path, errno)| FenceError::Rule { path, errno })?;
+        let sockets = seccomp::Sockets { inet: internet, unix: unix_sockets };
+        let filter = seccomp::filter(seccomp::Wanted { read: !spec.writes(), sockets });
+        let room = match level {
+            Level::Full => Some(Room::plan(spec, &grants::writable(spec)?, cwd)?),
+            Level::Landlock => None,
+        };
+        let limits = limits(spec, level)?;
+        Ok(Fence { level, ruleset, filter, capabilities: capabilities(spec.class), limits, room })
     }
+
+    /// The fence in words, for the outcome.
+    pub fn words(&self, spec: &FenceSpec) -> String {
+        let mut words = format!("{}: {}", self.level.name(), spec.class);
+        match &spec.workspace {
+            Some(root) if spec.writes() => {
+                let _ = write!(words, ", writes in {}", root.path().display());
+            }
+            Some(_) | None => words.push_str(", writes nothing outside its temporary directory"),
+        }
+        let asked = spec.targets.len() + spec.deleted.len();
+        if asked > 0 && spec.writes() {
+            let _ = write!(words, " and {asked} approved paths");
+        }
+        words.push_str(match (spec.internet, self.level) {
+            (Internet::Machine, _) => "; network",
+            (Internet::Private, Level::Full) => "; a network of its own",
+            (Internet::None, _) | (Internet::Private, Level::Landlock) => "; no network",
+        });
+        words
+    }
+}
+
+/// Whether a fence can grant all of this here: asked by the gate before it asks a person.
+///
+/// # Errors
+/// [`FenceError::Place`]: this path can be granted to nobody.
+pub fn can_grant(spec: &FenceSpec) -> Result<(), FenceError> {
+    grants::writable(spec).map(drop)
+}
+
+/// The bounds that are set, none above what the caller has.
+fn limits(spec: &FenceSpec, level: Level) -> Result<Vec<(u32, u64, u64)>, FenceError> {
+    let counts_alone = level == Level::Full && spec.users != Users::Host;
+    let wanted = [
+        (libc::RLIMIT_CORE, Some(0)),
+        (libc::RLIMIT_NPROC, spec.limits.processes.filter(|_| counts_alone)),
+        (libc::RLIMIT_DATA, spec.limits.memory_bytes),
+        (libc::RLIMIT_FSIZE, spec.limits.file_bytes),
+        (libc::RLIMIT_CPU, spec.limits.cpu_s),
+    ];
+    let mut limits = Vec::new();
+    for (resource, most) in wanted {
+        let Some(most) = most else { continue };
+        let (soft, hard) = sys::bounds(resource).map_err(|errno| FenceError::Fork(error(errno)))?;
+        limits.push((resource, soft.min(most), hard.min(most)));
+    }
+    Ok(limits)
 }
 
 /// Why a fence could not be had. Nothing ran.
@@ -253,12 +175,32 @@ pub enum FenceError {
     NoBash,
     #[error("a string with a NUL byte cannot be passed on")]
     Nul,
+    #[error("no namespaces of its own ({})", error(*.0))]
+    Namespaces(Errno),
     #[error("the child could not {} ({})", step.what(), error(*.errno))]
     Step { step: super::Step, errno: Errno },
     #[error("the child ended before it was ready")]
     Vanished,
     #[error("no child could be made ({0})")]
     Fork(#[from] std::io::Error),
+}
+
+impl FenceError {
+    /// Whether the level `full` could not be had here, as opposed to a fence of any kind.
+    pub const fn is_about_namespaces(&self) -> bool {
+        match self {
+            FenceError::Namespaces(_) => true,
+            // At the lower level the directory is entered by its descriptor.
+            FenceError::Step { step, .. } => step.is_of_the_room() || matches!(step, super::Step::Directory),
+            FenceError::Landlock { .. }
+            | FenceError::Place(_)
+            | FenceError::Rule { .. }
+            | FenceError::NoBash
+            | FenceError::Nul
+            | FenceError::Vanished
+            | FenceError::Fork(_) => false,
+        }
+    }
 }
 
 fn error(errno: Errno) -> std::io::Error {
@@ -273,17 +215,42 @@ pub struct Levels {
     pub seccomp: bool,
     /// Whether the level `landlock` can be had whole.
     pub landlock: bool,
+    /// Why the level `full` cannot be had; `None` where it can.
+    pub not_full: Option<String>,
 }
 
-/// Asks the kernel, once and without side effects on this process.
+impl Levels {
+    pub const fn has(&self, level: Level) -> bool {
+        match level {
+            Level::Landlock => self.landlock,
+            Level::Full => self.landlock && self.not_full.is_none(),
+        }
+    }
+}
+
+/// Asks the kernel by doing it: a child is put into a whole fence, and let go without having run anything.
 pub fn probe() -> Levels {
-    let landlock_abi = sys::landlock_abi().unwrap_or(0);
+    let landlock_abi = calls::landlock_abi().unwrap_or(0);
     let seccomp = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
         .is_ok_and(|actions| ["kill_process", "errno"].iter().all(|one| actions.split_whitespace().any(|a| a == *one)));
-    Levels { landlock_abi, seccomp, landlock: landlock_abi >= landlock::ABI_MIN && seccomp }
+    let landlock = landlock_abi >= landlock::ABI_MIN && seccomp;
+    let not_full = if landlock { super::runner::try_out(Level::Full).err() } else { Some("no Landlock".to_owned()) };
+    Levels { landlock_abi, seccomp, landlock, not_full }
+}
+
+/// Which user ids a command of this class may see, when root or an ordinary user starts it.
+///
+/// Above write, names matter (`ssh` refuses a configuration that belongs to nobody): root does without a user
+/// namespace there.
+pub const fn users_of(uid: u32, class: Class) -> Users {
+    match (uid, class) {
+        (0, Class::Read | Class::Write) => Users::Every,
+        (0, Class::Network | Class::Install | Class::Destructive) => Users::Host,
+        (_, _) => Users::Own,
+    }
 }
 
 /// Whether this process is inside a fence already.
 pub fn is_inside() -> bool {
-    sys::raw_call(seccomp::MARKER, 0) == Err(seccomp::MARKER_ERRNO)
+    calls::raw_call(seccomp::MARKER, 0) == Err(seccomp::MARKER_ERRNO)
 }

@@ -1,0 +1,299 @@
+//! What may a run do? One description, derived once by the gate from the assessment and the policy, shown, bound by the
+//! evidence, sent with the grant and written to the audit trail. Who executes it derives nothing of its own.
+
+use super::{Bytes, Digest};
+use crate::assess::Class;
+use serde::{Deserialize, Serialize};
+
+/// How much of the kernel holds a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Landlock, a system call filter, and a parent that ends what is left.
+    Landlock,
+    /// Namespaces besides: places are hidden, `/tmp` and processes are its own.
+    Full,
+}
+
+impl Level {
+    pub const ALL: [Level; 2] = [Level::Landlock, Level::Full];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Landlock => "landlock",
+            Level::Full => "full",
+        }
+    }
+}
+
+/// Which levels the policy takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Require {
+    /// The best there is of both.
+    Either,
+    Full,
+    Landlock,
+}
+
+impl Require {
+    pub const ALL: [Require; 3] = [Require::Either, Require::Full, Require::Landlock];
+
+    pub const fn takes(self, level: Level) -> bool {
+        match (self, level) {
+            (Require::Either, _) | (Require::Full, Level::Full) | (Require::Landlock, Level::Landlock) => true,
+            (Require::Full, Level::Landlock) | (Require::Landlock, Level::Full) => false,
+        }
+    }
+}
+
+/// Whose view of something a command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// Its own: empty but for itself.
+    Own,
+    /// The machine's, as outside the fence.
+    Host,
+}
+
+/// Which user ids a command sees at level `full`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Users {
+    /// Its own only: everybody else is nobody. All that an ordinary user can have.
+    Own,
+    /// Everybody under their number, in a user namespace: what root can have.
+    Every,
+    /// No user namespace at all: root keeps some of its power over the machine's network.
+    Host,
+}
+
+/// What `socket()` gives out beside pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Internet {
+    None,
+    /// IPv4 and IPv6 where the network is its own, so that nothing leaves; none where it cannot be.
+    Private,
+    Machine,
+}
+
+/// Bounds on what a command uses up; absent is unbounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Processes and threads together. Held at level `full` for ordinary users; elsewhere the kernel counts all of the
+    /// user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Private memory of one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// One file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    /// Processor time of one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<u64>,
+    /// From its start to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<u64>,
+}
+
+impl Limits {
+    /// What holds where the policy says nothing.
+    pub const DEFAULT: Limits = Limits {
+        processes: Some(1024),
+        memory_bytes: Some(64 << 30),
+        file_bytes: Some(64 << 30),
+        cpu_s: None,
+        wall_s: None,
+    };
+}
+
+/// The ceiling of one run. Paths are absolute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FenceSpec {
+    /// Nothing above it happens.
+    pub class: Class,
+    /// The level that this machine gives this class.
+    pub level: Level,
+    /// What the policy takes instead, should it not be had where the command runs.
+    pub require: Require,
+    pub users: Users,
+    pub processes: View,
+    pub network: View,
+    pub internet: Internet,
+    /// Unix sockets by name, approved.
+    pub unix_sockets: bool,
+    /// Signals to processes outside, approved.
+    pub signals: bool,
+    /// The writable root, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Bytes>,
+    /// The session's own temporary directory; `/tmp` at level `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<Bytes>,
+    /// Approved to be written, outside the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Bytes>,
+    /// Approved to be deleted, outside the workspace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<Bytes>,
+    /// Writable where they are there: the leaves that package managers fill.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<Bytes>,
+    /// Never writable: the gate's state, sockets, policy and programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<Bytes>,
+    /// Not there for the command at any level: the gate's state and sockets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<Bytes>,
+    /// Hidden at level `full` only: credentials, other people's sockets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<Bytes>,
+    /// What of the machine's `/tmp` stays in sight at level `full`: what the command names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Bytes>,
+    /// The user's home, from the password database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<Bytes>,
+    pub limits: Limits,
+}
+
+impl FenceSpec {
+    /// The narrowest fence of a class: nothing is writable yet.
+    pub fn of(class: Class) -> FenceSpec {
+        FenceSpec {
+            class,
+            level: Level::Landlock,
+            require: Require::Either,
+            users: Users::Own,
+            processes: View::Own,
+            network: if class >= Class::Network { View::Host } else { View::Own },
+            internet: FenceSpec::internet_of(class),
+            unix_sockets: false,
+            signals: false,
+            workspace: None,
+            temporary: None,
+            targets: Vec::new(),
+            deleted: Vec::new(),
+            caches: Vec::new(),
+            forbidden: Vec::new(),
+            hidden: Vec::new(),
+            masked: Vec::new(),
+            shown: Vec::new(),
+            home: None,
+            limits: Limits::DEFAULT,
+        }
+    }
+
+    const fn internet_of(class: Class) -> Internet {
+        match class {
+            Class::Read => Internet::None,
+            Class::Write => Internet::Private,
+            Class::Network | Class::Install | Class::Destructive => Internet::Machine,
+        }
+    }
+
+    /// Whether anything outside the temporary directory may be written.
+    pub fn writes(&self) -> bool {
+        self.class > Class::Read
+    }
+
+    /// What is left of it when nobody was asked: nothing that only a person can grant.
+    #[must_use]
+    pub fn unasked(mut self) -> FenceSpec {
+        self.targets.clear();
+        self.deleted.clear();
+        self.unix_sockets = false;
+        self.signals = false;
+        self
+    }
+
+    /// The same inside the fence of a lower class, as an approver narrowed it; a higher one changes nothing.
+    #[must_use]
+    pub fn narrowed(mut self, class: Class) -> FenceSpec {
+        if class >= self.class {
+            return self;
+        }
+        self.class = class;
+        self.internet = FenceSpec::internet_of(class);
+        if class < Class::Network && self.processes == View::Own {
+            self.network = View::Own;
+        }
+        if class < Class::Install {
+            self.caches.clear();
+        }
+        if class == Class::Read {
+            self = self.unasked();
+        }
+        self
+    }
+
+    /// What the evidence binds: all that is granted. What is forbidden or kept from sight depends on which files there
+    /// are by chance, and can only take away.
+    ///
+    /// # Errors
+    /// None in practice: every field has a form in JSON.
+    pub fn digest(&self) -> Result<Digest, serde_json::Error> {
+        let nothing = FenceSpec::of(self.class);
+        let FenceSpec { forbidden, hidden, masked, shown, .. } = nothing;
+        let granted = FenceSpec { forbidden, hidden, masked, shown, ..self.clone() };
+        Ok(Digest::of(&serde_json::to_vec(&granted)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wide() -> FenceSpec {
+        FenceSpec {
+            unix_sockets: true,
+            signals: true,
+            targets: vec!["/x".into()],
+            caches: vec!["/home/ana/.cargo/registry".into()],
+            ..FenceSpec::of(Class::Destructive)
+        }
+    }
+
+    #[test]
+    fn narrowing_only_takes_away() {
+        for class in Class::ALL {
+            let narrow = wide().narrowed(class);
+            assert_eq!(narrow.class, class);
+            assert_eq!(narrow.internet, FenceSpec::of(class).internet);
+            assert_eq!(narrow.caches.is_empty(), class < Class::Install);
+            assert_eq!(narrow.targets.is_empty() && !narrow.unix_sockets && !narrow.signals, class == Class::Read);
+            assert_eq!(FenceSpec::of(Class::Read).narrowed(class), FenceSpec::of(Class::Read));
+        }
+    }
+
+    #[test]
+    fn what_nobody_was_asked_for_is_not_granted() {
+        let spec = wide().unasked();
+        assert!(spec.targets.is_empty() && !spec.unix_sockets && !spec.signals);
+    }
+
+    #[test]
+    fn it_comes_back_from_its_form_and_what_it_grants_is_bound() {
+        let spec = wide();
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<FenceSpec>(&text).unwrap(), spec);
+        let other = FenceSpec { level: Level::Full, ..spec.clone() };
+        assert_ne!(other.digest().unwrap(), spec.digest().unwrap());
+        assert!(serde_json::from_str::<FenceSpec>(&text.replacen('{', "{\"more\":1,", 1)).is_err());
+    }
+
+    #[test]
+    fn a_requirement_takes_what_it_says() {
+        for level in Level::ALL {
+            assert!(Require::Either.takes(level));
+            assert_eq!(Require::Full.takes(level), level == Level::Full);
+            assert_eq!(Require::Landlock.takes(level), level == Level::Landlock);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Which kernel calls make a room of its own? Namespaces, mounts, and the loopback of an empty network.
+//!
+//! Everything here is *child-safe*: system calls on memory that exists already. Nothing here decides anything.
+
+use crate::execute::sys::{Errno, Forked};
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+
+/// The copy itself is meant, not a path below it.
+const MOVE_MOUNT_F_EMPTY_PATH: u32 = 4;
+
+fn checked(result: libc::c_long) -> Result<libc::c_long, Errno> {
+    if result >= 0 {
+        return Ok(result);
+    }
+    // SAFETY: the thread's own error number; always a valid address.
+    Err(unsafe { *libc::__errno_location() })
+}
+
+/// As `fork`, the child in new namespaces (`CLONE_NEW…` bits). The child may only make child-safe calls.
+pub fn fork_into(namespaces: i32) -> Result<Forked, Errno> {
+    let flags = namespaces | libc::SIGCHLD;
+    // SAFETY: without CLONE_VM and with a null stack this is fork: the child runs on its own copy of everything.
+    match checked(unsafe { libc::syscall(libc::SYS_clone, flags as libc::c_long, 0, 0, 0, 0) })? {
+        0 => Ok(Forked::Child),
+        pid => Ok(Forked::Parent(pid as libc::pid_t)),
+    }
+}
+
+/// Mounts; a null source, type or data where the kernel needs none.
+pub fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: u64, data: &CStr) -> Result<(), Errno> {
+    // SAFETY: all four are strings that end in NUL and are only read during the call.
+    checked(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) }.into())
+        .map(drop)
+}
+
+/// A copy of the tree of mounts at `path`, attached nowhere yet. A link at the end is not followed.
+pub fn clone_tree(path: &CStr) -> Result<RawFd, Errno> {
+    let flags = libc::OPEN_TREE_CLONE
+        | libc::OPEN_TREE_CLOEXEC
+        | (libc::AT_RECURSIVE | libc::AT_SYMLINK_NOFOLLOW).cast_unsigned();
+    // SAFETY: a string that ends in NUL, only read during the call.
+    checked(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) }).map(|fd| fd as RawFd)
+}
+
+/// Attaches such a copy over `path`.
+pub fn attach_tree(tree: RawFd, path: &CStr) -> Result<(), Errno> {
+    // SAFETY: strings that end in NUL, only read during the call.
+    checked(unsafe {
+        libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, path.as_ptr(), MOVE_MOUNT_F_EMPTY_PATH)
+    })
+    .map(drop)
+}
+
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+fn set_attributes(dir: RawFd, path: &CStr, flags: i32, set: u64) -> Result<(), Errno> {
+    let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
+    let size = std::mem::size_of::<MountAttributes>();
+    // SAFETY: the structure has the kernel's layout and the size given; it and the path are only read.
+    checked(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, dir, path.as_ptr(), flags, std::ptr::from_ref(&attributes), size)
+    })
+    .map(drop)
+}
+
+/// Adds attributes to every mount at and below `path`.
+pub fn hold_below(path: &CStr, set: u64) -> Result<(), Errno> {
+    set_attributes(libc::AT_FDCWD, path, libc::AT_RECURSIVE, set)
+}
+
+/// Adds attributes to every mount of a copy.
+pub fn hold_tree(tree: RawFd, set: u64) -> Result<(), Errno> {
+    set_attributes(tree, c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, set)
+}
+
+/// Makes a directory; one that is there will do.
+pub fn make_directory(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
+    // SAFETY: a string that ends in NUL, only read during the call.
+    match checked(unsafe { libc::mkdir(path.as_ptr(), mode) }.into()) {
+        Err(libc::EEXIST) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Makes an empty file; one that is there will do, a link will not.
+pub fn make_file(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
+    let flags = libc::O_CREAT | libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: a string that ends in NUL, only read during the call.
+    let fd = match checked(unsafe { libc::open(path.as_ptr(), flags, mode as libc::c_uint) }.into()) {
+        // There, and not to be read.
+        Err(libc::EACCES) => return Ok(()),
+        other => other?,
+    };
+    // SAFETY: a descriptor of this function's own.
+    unsafe { libc::close(fd as RawFd) };
+    Ok(())
+}
+
+/// Opens a path only to name it.
+pub fn open_path(path: &CStr) -> Result<RawFd, Errno> {
+    // SAFETY: a string that ends in NUL, only read during the call.
+    checked(unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) }.into()).map(|fd| fd as RawFd)
+}
+
+/// Enters a directory by its name.
+pub fn enter_path(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: a string that ends in NUL, only read during the call.
+    checked(unsafe { libc::chdir(path.as_ptr()) }.into()).map(drop)
+}
+
+/// Device and inode of the current directory.
+pub fn here() -> Result<(u64, u64), Errno> {
+    // SAFETY: a zeroed stat is a valid value, and the kernel fills it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: a constant string and a pointer to that local value.
+    checked(unsafe { libc::stat(c".".as_ptr(), &mut stat) }.into())?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Brings up the loopback of this network namespace.
+pub fn loopback_up() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    let socket = checked(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) }.into())?;
+    // SAFETY: a zeroed request is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+    // SAFETY: the request is a local value of the type that this ioctl reads.
+    let up = checked(unsafe { libc::ioctl(socket as RawFd, libc::SIOCSIFFLAGS, &request) }.into());
+    // SAFETY: a descriptor of this function's own.
+    unsafe { libc::close(socket as RawFd) };
+    up.map(drop)
+}
+
+/// Hides this process's memory and descriptors from others of the same user.
+pub fn hide() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }.into()).map(drop)
+}
+
+/// Closes everything but one descriptor.
+pub fn close_all_but(keep: RawFd) -> Result<(), Errno> {
+    let keep = keep.cast_unsigned();
+    if keep > 0 {
+        // SAFETY: integers only; nothing of this process uses those descriptors any more.
+        checked(unsafe { libc::syscall(libc::SYS_close_range, 0u32, keep - 1, 0u32) })?;
+    }
+    // SAFETY: as above.
+    checked(unsafe { libc::syscall(libc::SYS_close_range, keep + 1, u32::MAX, 0u32) }).map(drop)
+}
+
+/// Closes a descriptor that only this process's copy of the parent's memory owns.
+pub fn close(fd: RawFd) {
+    // SAFETY: called in a child for descriptors whose owners it will never run the destructors of.
+    unsafe { libc::close(fd) };
+}
+
+/// Ends every process that this one may signal but itself; whether there was one.
+pub fn end_all_others() -> bool {
+    // SAFETY: integers only. As the first process of its namespace it reaches only that namespace.
+    unsafe { libc::kill(-1, libc::SIGKILL) == 0 }
+}
+
+/// Sets a bound, soft and hard, on what this process and those it starts may use.
+pub fn bound(resource: u32, soft: u64, hard: u64) -> Result<(), Errno> {
+    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+    // SAFETY: the structure is only read during the call.
+    checked(unsafe { libc::setrlimit(resource, &limit) }.into()).map(drop)
+}
+
+/// The bound in force: soft and hard.
+pub fn bounds(resource: u32) -> Result<(u64, u64), Errno> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is a local value that the kernel fills.
+    checked(unsafe { libc::getrlimit(resource, &mut limit) }.into())?;
+    Ok((limit.rlim_cur, limit.rlim_max))
+}

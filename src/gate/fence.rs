@@ -1,0 +1,316 @@
+//! What shall hold this run? The one place where the description of a fence is derived: from who asks, what was
+//! assessed, and what this machine and the policy give.
+
+use super::asked::Asked;
+use crate::assess::{self, Assessment, Class, Effect, Operand, places};
+use crate::authorize::FenceSpec;
+use crate::authorize::fence::{Internet, Level, Limits, Require, View};
+use crate::execute::{Levels, users_of};
+use crate::facts::Bytes;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Leaves below the home that package managers fill: data that is verified or rebuilt, never programs, configuration
+/// or credentials.
+const CACHES: &[&str] = &[
+    ".bun/install/cache",
+    ".cache/composer",
+    ".cache/deno",
+    ".cache/go-build",
+    ".cache/pip",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cargo/git",
+    ".cargo/registry",
+    ".gradle/caches",
+    ".local/share/pnpm/store",
+    ".m2/repository",
+    ".npm/_cacache",
+    ".nuget/packages",
+    "go/pkg/mod",
+];
+
+/// Sockets by which programs hand work to something outside, and what the system keeps running.
+const RUNTIME: &[&str] = &["/run", "/var/lib/docker", "/var/lib/containerd", "/tmp/.X11-unix"];
+/// Below the home: the same.
+const RUNTIME_HOME: &[&str] = &[".colima", ".docker/desktop", ".docker/run", ".lima", ".rd", ".orbstack"];
+/// Of what is hidden in `/run`, programs need these to find names, time and themselves.
+const RUN_SHOWN: &[&str] =
+    &["/etc/resolv.conf", "/run/systemd/resolve", "/run/current-system", "/run/wrappers", "/run/opengl-driver"];
+
+/// The machine's `/tmp`, of which a command sees only what it names.
+const TEMPORARY: &str = "/tmp";
+/// At most this many places of it are shown to one command.
+const SHOWN_MAX: usize = 64;
+/// A directory of credentials with more entries than this is hidden whole.
+const ENTRIES_MAX: usize = 128;
+
+/// What holds for every run of this gate.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    pub levels: Levels,
+    pub require: Require,
+    pub limits: Limits,
+    /// The gate's state and sockets.
+    pub hidden: Vec<PathBuf>,
+    /// Where sessions have their temporary directories.
+    pub temporary: Option<PathBuf>,
+}
+
+impl Ground {
+    /// The level this machine gives a class of this user.
+    ///
+    /// A user namespace of an ordinary user hides who owns what: the classes that log in somewhere do without, unless the
+    /// policy asks for it.
+    pub fn level(&self, uid: u32, class: Class) -> Level {
+        let hides_owners = uid != 0 && class >= Class::Network;
+        let full = self.levels.has(Level::Full) && self.require.takes(Level::Full);
+        if full && (!hides_owners || self.require == Require::Full) { Level::Full } else { Level::Landlock }
+    }
+
+    /// Why nothing of this class may run unasked here: the policy requires what the machine does not give.
+    pub fn lacks(&self, uid: u32, class: Class) -> Option<String> {
+        let level = self.level(uid, class);
+        if self.require.takes(level) {
+            return None;
+        }
+        let why = self.levels.not_full.as_deref().unwrap_or("see `tollgate doctor`");
+        Some(format!("the policy requires fence level full, and this machine gives {}: {why}", level.name()))
+    }
+}
+
+/// A path the command's effects name outside the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    pub path: PathBuf,
+    pub deleted: bool,
+}
+
+/// The whole description, as a person would be asked for it. What runs unasked gets [`FenceSpec::unasked`] of it.
+pub fn derive(ground: &Ground, asked: &Asked, assessment: &Assessment) -> FenceSpec {
+    let class = assessment.class;
+    let uid = asked.uid();
+    let bytes = |path: &Path| Bytes::from(path.as_os_str());
+    let list = |paths: &[PathBuf]| paths.iter().map(|path| bytes(path)).collect::<Vec<_>>();
+    let has = |wanted: fn(&Effect) -> bool| effects(assessment).any(wanted);
+    let signals = has(|effect| matches!(effect, Effect::Signal(_)));
+    let looks_at_processes = signals || has(|effect| matches!(effect, Effect::ProcInspect));
+    let looks_at_network = has(|effect| matches!(effect, Effect::NetInspect));
+    let targets = targets(asked, assessment);
+    let of = |deleted: bool| targets.iter().filter(|t| t.deleted == deleted).map(|t| bytes(&t.path)).collect();
+    let mut spec = FenceSpec::of(class);
+    spec.level = ground.level(uid, class);
+    // A person who says yes takes what there is.
+    spec.require = if ground.require.takes(spec.level) { ground.require } else { Require::Either };
+    spec.users = users_of(uid, class);
+    spec.limits = ground.limits;
+    spec.unix_sockets = has(|effect| matches!(effect, Effect::UnixSocket(_)));
+    spec.signals = signals;
+    spec.processes = if looks_at_processes { View::Host } else { View::Own };
+    if looks_at_network && class < Class::Network {
+        spec.network = View::Host;
+        spec.internet = Internet::None;
+    }
+    spec.workspace = asked.workspace.as_deref().map(bytes);
+    spec.temporary = temporary(ground, asked).as_deref().map(bytes);
+    spec.targets = of(false);
+    spec.deleted = of(true);
+    spec.home = asked.home.as_deref().map(bytes);
+    if let (true, Some(home)) = (class >= Class::Install, &asked.home) {
+        spec.caches = CACHES.iter().map(|leaf| bytes(&home.join(leaf))).collect();
+    }
+    spec.forbidden = list(&asked.forbidden);
+    spec.hidden = list(&ground.hidden);
+    if spec.level == Level::Full {
+        spec.masked = masked(ground, asked, assessment).iter().map(|path| bytes(path)).collect();
+        spec.shown =
+            shown(asked, assessment, spec.temporary.as_ref().map(Bytes::path)).iter().map(|path| bytes(path)).collect();
+    }
+    spec
+}
+
+fn effects(assessment: &Assessment) -> impl Iterator<Item = &Effect> {
+    assessment.segments.iter().flat_map(|segment| &segment.effects)
+}
+
+/// The session's directory, named after the process whose commands these are: a number that is used again does not
+/// bring the old files back.
+fn temporary(ground: &Ground, asked: &Asked) -> Option<PathBuf> {
+    let agent = &asked.session.agent;
+    Some(ground.temporary.as_ref()?.join(format!("{}-{}", agent.pid, agent.started_ticks)))
+}
+
+/// Paths outside the workspace that the command's effects name as written or deleted.
+fn targets(asked: &Asked, assessment: &Assessment) -> Vec<Target> {
+    let target = |operand: &Operand, deleted| match operand {
+        Operand::Known(path) => Some(Target { path: absolute(asked, path), deleted }),
+        Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
+    };
+    let mut found: Vec<Target> = effects(assessment)
+        .filter_map(|effect| match effect {
+            Effect::WritePath(operand) => target(operand, false),
+            Effect::DeletePath(operand) => target(operand, true),
+            Effect::ReadPath(_)
+            | Effect::Exec(_)
+            | Effect::NetOut(_)
+            | Effect::NetListen(_)
+            | Effect::UnixSocket(_)
+            | Effect::UsesCredential(_)
+            | Effect::Install(_)
+            | Effect::Signal(_)
+            | Effect::ProcInspect
+            | Effect::NetInspect
+            | Effect::Device(_)
+            | Effect::Privilege(_)
+            | Effect::EnvInfluence(_)
+            | Effect::SecretRead(_)
+            | Effect::ShellState(_) => None,
+        })
+        .filter(|target| !asked.workspace.as_ref().is_some_and(|root| is_below(&target.path, root)))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether a path lies below `root` as it is written: one that climbs is not.
+fn is_below(path: &Path, root: &Path) -> bool {
+    path.starts_with(root) && path.components().all(|part| !matches!(part, std::path::Component::ParentDir))
+}
+
+fn absolute(asked: &Asked, path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), &asked.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        (Some(_) | None, _) => asked.cwd_path().join(path),
+    }
+}
+
+/// What is hidden beside the gate's own: credentials that the command does not name, and ways to others.
+fn masked(ground: &Ground, asked: &Asked, assessment: &Assessment) -> BTreeSet<PathBuf> {
+    let named: Vec<PathBuf> = effects(assessment)
+        .filter_map(|effect| {
+            let Effect::SecretRead(Operand::Known(path) | Operand::Glob(path)) = effect else { return None };
+            Some(absolute(asked, path))
+        })
+        .collect();
+    // A package manager keeps its registries and its tokens in the same file.
+    let names_them = |effect: &Effect| matches!(effect, Effect::UsesCredential(_) | Effect::Install(_));
+    let uses_credentials = effects(assessment).any(names_them);
+    let mut found = BTreeSet::new();
+    if !uses_credentials {
+        found.extend(places::secret_places().flat_map(|place| secrets_at(asked, place)));
+    }
+    found.extend(RUNTIME.iter().map(PathBuf::from));
+    found.extend(asked.home.iter().flat_map(|home| RUNTIME_HOME.iter().map(|name| home.join(name))));
+    found.extend(asked.variable("XDG_RUNTIME_DIR").map(path_of).filter(|path| path.is_absolute()));
+    found.extend(ground.temporary.clone());
+    found.retain(|path| path.exists() && !named.iter().any(|name| name.starts_with(path) || path.starts_with(name)));
+    found
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// What lies at a place of credentials: itself, or what of it is secret where some of it is not.
+fn secrets_at(asked: &Asked, place: &str) -> Vec<PathBuf> {
+    let path = absolute(asked, place);
+    let Ok(facts) = std::fs::symlink_metadata(&path) else { return Vec::new() };
+    if !facts.is_dir() {
+        return vec![path];
+    }
+    let home = asked.home.as_deref().and_then(Path::to_str).map(str::to_owned);
+    let ground = assess::reading::Ground { home, ..assess::reading::Ground::text_only() };
+    let entries: Vec<PathBuf> =
+        std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()).take(ENTRIES_MAX).collect();
+    let is_secret = |entry: &&PathBuf| entry.to_str().is_none_or(|text| places::is_secret(text, &ground));
+    let secret: Vec<PathBuf> = entries.iter().filter(is_secret).cloned().collect();
+    if secret.len() == entries.len() || entries.len() == ENTRIES_MAX { vec![path] } else { secret }
+}
+
+/// What of the machine's `/tmp` and `/run` the command finds where it expects it: what it or its environment names, if
+/// it is its user's own and the session has nothing there itself.
+fn shown(asked: &Asked, assessment: &Assessment, session: Option<&Path>) -> BTreeSet<PathBuf> {
+    let mut named: Vec<PathBuf> = Vec::new();
+    for effect in effects(assessment) {
+        let (Effect::ReadPath(operand)
+        | Effect::Exec(operand)
+        | Effect::SecretRead(operand)
+        | Effect::UnixSocket(operand)) = effect
+        else {
+            continue;
+        };
+        match operand {
+            Operand::Known(path) => named.push(absolute(asked, path)),
+            Operand::Glob(path) | Operand::Unknown { prefix: path } => {
+                named.extend(absolute(asked, &literal_directory(path)).parent().map(Path::to_owned));
+            }
+            Operand::Any => {}
+        }
+    }
+    let words = assessment.segments.iter().flat_map(|segment| &segment.argv);
+    named.extend(words.filter_map(|word| match word {
+        Operand::Known(text) if text.starts_with("/tmp/") => Some(PathBuf::from(text)),
+        Operand::Known(_) | Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
+    }));
+    named.extend(asked.named_by_environment());
+    let written: Vec<PathBuf> = targets(asked, assessment).into_iter().map(|target| target.path).collect();
+    let temporary = Path::new(TEMPORARY);
+    let is_shown = |path: &PathBuf| {
+        let Ok(rest) = path.strip_prefix(temporary) else { return path.starts_with("/run") };
+        let own = std::fs::symlink_metadata(path).is_ok_and(|facts| facts.uid() == asked.uid() && !facts.is_symlink());
+        let in_session = session.is_some_and(|session| session.join(rest).exists());
+        rest != Path::new("") && is_below(path, temporary) && own && !in_session && !written.contains(path)
+    };
+    let mut found: BTreeSet<PathBuf> = named.into_iter().filter(is_shown).take(SHOWN_MAX).collect();
+    let run = RUN_SHOWN.iter().filter_map(|path| std::fs::canonicalize(path).ok());
+    found.extend(run.filter(|path| path.starts_with("/run")));
+    found
+}
+
+/// The directory part before the first unknown character, ending in a name that is left out.
+fn literal_directory(pattern: &str) -> String {
+    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    let end = pattern[..end].rfind('/').unwrap_or(0);
+    format!("{}/_", &pattern[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ground(full: bool, require: Require) -> Ground {
+        let not_full = (!full).then(|| "no namespaces of its own".to_owned());
+        let levels = Levels { landlock_abi: 7, seccomp: true, landlock: true, not_full };
+        Ground { levels, require, limits: Limits::DEFAULT, hidden: Vec::new(), temporary: None }
+    }
+
+    #[test]
+    fn the_best_level_is_taken_and_a_missing_one_is_said() {
+        use Class::{Network, Read};
+        use Level::{Full, Landlock};
+        for (full, require, uid, class, level, lacks) in [
+            (true, Require::Either, 7, Read, Full, false),
+            (true, Require::Either, 7, Network, Landlock, false),
+            (true, Require::Either, 0, Network, Full, false),
+            (true, Require::Full, 7, Network, Full, false),
+            (true, Require::Landlock, 7, Read, Landlock, false),
+            (false, Require::Either, 7, Read, Landlock, false),
+            (false, Require::Full, 7, Read, Landlock, true),
+        ] {
+            let ground = ground(full, require);
+            assert_eq!(ground.level(uid, class), level, "{full} {require:?} {uid} {class}");
+            assert_eq!(ground.lacks(uid, class).is_some(), lacks, "{full} {require:?} {uid} {class}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_shows_the_directory_it_looks_into() {
+        assert_eq!(literal_directory("/tmp/a/*.log"), "/tmp/a/_");
+        assert_eq!(literal_directory("/tmp/a/b"), "/tmp/a/_");
+        assert_eq!(literal_directory("x*"), "/_");
+    }
+}
