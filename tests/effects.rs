@@ -1,4 +1,5 @@
-//! Promise: a class covers what really happens. Every command of `effects/commands.txt` is assessed, then run by bash.
+//! Promise: a class covers what really happens. Every command of `effects/commands.txt` and `battery/write.txt` is
+//! assessed, then run by bash.
 //!
 //! The runs happen in namespaces of their own (users, mounts, processes, network) wherever the kernel grants them, each
 //! in a fresh home and workspace. What is observed: every entry of both trees (created, changed, deleted), a process
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 use tollgate::assess::{Class, Question, assess};
 
 const COMMANDS: &str = include_str!("effects/commands.txt");
+/// More that must change the workspace or the home.
+const WRITES: &str = include_str!("battery/write.txt");
 /// Marks the run inside the namespaces.
 const INSIDE: &str = "TOLLGATE_TEST_EFFECTS";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -117,7 +120,7 @@ const fn least(seen: Seen) -> Class {
 }
 
 struct Case {
-    line: usize,
+    line: String,
     /// What must be seen; `Nothing` must also be accepted as read.
     seen: Seen,
     text: String,
@@ -125,18 +128,22 @@ struct Case {
 
 /// `read|tree|signal|network  COMMAND` a line; `⏎` stands for a newline.
 fn cases() -> Vec<Case> {
-    let lines = COMMANDS.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let files = [("commands", COMMANDS), ("write", WRITES)];
+    let lines = files
+        .iter()
+        .flat_map(|(name, text)| text.lines().enumerate().map(move |(at, line)| (format!("{name}:{}", at + 1), line)));
     lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .map(|(at, line)| {
-            let (seen, text) = line.split_once(' ').unwrap_or_else(|| panic!("line {}: {line}", at + 1));
+            let (seen, text) = line.split_once([' ', '\t']).unwrap_or_else(|| panic!("{at}: {line}"));
             let seen = match seen {
                 "read" => Seen::Nothing,
-                "tree" => Seen::Tree,
+                "tree" | "write" => Seen::Tree,
                 "signal" => Seen::Signal,
                 "network" => Seen::Network,
-                other => panic!("line {}: {other}", at + 1),
+                other => panic!("{at}: {other}"),
             };
-            Case { line: at + 1, seen, text: text.trim().replace('⏎', "\n") }
+            Case { line: at, seen, text: text.trim().replace('⏎', "\n") }
         })
         .collect()
 }
@@ -293,7 +300,7 @@ fn check(case: &Case, template: &Path, own_network: bool, listener: Option<&TcpL
     _ = survivor.wait();
 
     let Case { line, seen: wanted, .. } = case;
-    let at = format!("line {line}: {text:?} is {}", answer.class);
+    let at = format!("{line}: {text:?} is {}", answer.class);
     if let Some(most) = seen.iter().map(|seen| least(*seen)).max().filter(|most| *most > answer.class) {
         let changed: Vec<_> =
             after.iter().filter(|(path, entry)| tree.get(*path) != Some(entry)).map(|e| e.0).collect();

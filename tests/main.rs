@@ -1,6 +1,7 @@
 //! The only integration binary: one module per promise, named after it.
 
 mod agent;
+mod battery;
 mod console_contract;
 mod effects;
 mod gate_faults;

@@ -8,21 +8,23 @@
 //! Nothing here does I/O, and each is linear in its input.
 
 pub mod awk;
+pub mod cloud;
 pub mod code;
 pub mod config;
-pub mod container;
 pub mod dbshell;
+pub mod docker;
 pub mod fd;
 pub mod find;
 pub mod interpreter;
 pub mod jq;
+pub mod kubectl;
 #[cfg(test)]
 mod laws;
+pub mod make;
 pub mod net;
 pub mod options;
 pub mod say;
 pub mod sed;
-pub mod service;
 pub mod small;
 pub mod sql;
 pub mod tar;
@@ -77,6 +79,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
     LanguageRow { name: "sqlite", analyze: sql::sqlite, joint: "\n;\n" },
     LanguageRow { name: "ssh-option", analyze: config::ssh, joint: "\n" },
+    LanguageRow { name: "tmux-format", analyze: wrap::tmux_format, joint: "\n" },
     LanguageRow { name: "vim", analyze: wrap::vim, joint: "\n" },
 ];
 
@@ -84,25 +87,24 @@ pub const LANGUAGES: &[LanguageRow] = &[
 pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "[", analyze: test::test },
     WholeRow { name: "busybox", analyze: wrap::busybox },
+    WholeRow { name: "cloud", analyze: cloud::cloud },
     WholeRow { name: "crontab", analyze: wrap::crontab },
     WholeRow { name: "curl", analyze: net::curl },
     WholeRow { name: "date", analyze: small::date },
     WholeRow { name: "dd", analyze: small::dd },
-    WholeRow { name: "docker", analyze: container::docker },
-    WholeRow { name: "docker-compose", analyze: container::compose },
+    WholeRow { name: "docker", analyze: docker::docker },
+    WholeRow { name: "docker-compose", analyze: docker::compose },
     WholeRow { name: "duckdb", analyze: dbshell::duckdb },
     WholeRow { name: "env", analyze: wrap::env },
     WholeRow { name: "fd", analyze: fd::fd },
     WholeRow { name: "find", analyze: find::find },
-    WholeRow { name: "kubectl", analyze: container::kubectl },
-    WholeRow { name: "make", analyze: service::make },
+    WholeRow { name: "kubectl", analyze: kubectl::kubectl },
+    WholeRow { name: "make", analyze: make::make },
     WholeRow { name: "mysql", analyze: dbshell::mysql },
     WholeRow { name: "node", analyze: interpreter::node },
-    WholeRow { name: "openssl", analyze: service::openssl },
     WholeRow { name: "parallel", analyze: wrap::parallel },
     WholeRow { name: "perl", analyze: interpreter::perl },
     WholeRow { name: "php", analyze: interpreter::php },
-    WholeRow { name: "podman", analyze: container::docker },
     WholeRow { name: "printf", analyze: small::printf },
     WholeRow { name: "psql", analyze: dbshell::psql },
     WholeRow { name: "python", analyze: interpreter::python },
@@ -112,7 +114,6 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "screen", analyze: wrap::screen },
     WholeRow { name: "sqlite3", analyze: dbshell::sqlite3 },
     WholeRow { name: "ssh", analyze: net::ssh },
-    WholeRow { name: "systemctl", analyze: service::systemctl },
     WholeRow { name: "tar", analyze: tar::tar },
     WholeRow { name: "test", analyze: test::test },
     WholeRow { name: "tmux", analyze: wrap::tmux },
@@ -158,6 +159,16 @@ pub fn may_begin_with(arg: &Arg, test: impl Fn(&str) -> bool) -> bool {
         Value::Glob(pattern) => pattern.chars().next().is_none_or(|c| "-*?[".contains(c)),
         Value::Unknown { prefix } => arg.many || prefix.is_empty() || prefix.starts_with('-') || test(prefix),
     }
+}
+
+/// Whether one option alone asks how the program is used.
+pub fn asks_for_help(args: &[Arg]) -> bool {
+    matches!(args, [only] if matches!(only.text(), Some("--help" | "-h")))
+}
+
+/// Whether `word` stands in a list between bars (`|ps|images|`).
+pub fn in_list(list: &str, verb: &str) -> bool {
+    list.split('|').any(|row| row.trim() == verb && !verb.is_empty())
 }
 
 /// The end of `arg` after its first `skip` bytes (`-o` of `-ofile`, `--x=` of `--x=y`), as an argument of its own.

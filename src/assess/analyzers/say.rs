@@ -25,6 +25,41 @@ pub fn cut(text: &str) -> String {
     format!("`{}{rest}`", &text[..end])
 }
 
+/// Who does it, and so in which form the verb follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Who<'a> {
+    /// "`cp`" *writes* …
+    Does(&'a str),
+    /// "`-o f` makes `sort`" *write* …
+    Made(&'a str),
+}
+
+impl<'a> From<&'a str> for Who<'a> {
+    fn from(text: &'a str) -> Who<'a> {
+        Who::Does(text)
+    }
+}
+
+impl<'a> From<&'a String> for Who<'a> {
+    fn from(text: &'a String) -> Who<'a> {
+        Who::Does(text)
+    }
+}
+
+impl Who<'_> {
+    /// The sentence with `verb` (in the form that follows "it") and what comes after it.
+    pub fn says(self, verb: &str, rest: &str) -> String {
+        match self {
+            Who::Does(who) => format!("{who} {verb} {rest}"),
+            Who::Made(who) => {
+                let sibilant = verb.ends_with("ches") || verb.ends_with("shes");
+                let plain = verb.strip_suffix(if sibilant { "es" } else { "s" }).unwrap_or(verb);
+                format!("{who} {plain} {rest}")
+            }
+        }
+    }
+}
+
 /// The operands an effect on `value` has: one each where it is one of few.
 pub fn operands(value: &Value) -> Vec<Operand> {
     match value {
@@ -85,18 +120,18 @@ impl Reading {
     }
 
     /// `how` writes the file `value`; standard streams and `/dev/null` are nothing.
-    pub fn writes(&mut self, value: &Value, span: Span, how: &str) {
+    pub fn writes<'a>(&mut self, value: &Value, span: Span, how: impl Into<Who<'a>>) {
         if is_sink(value) {
             return;
         }
         self.effects.extend(operands(value).into_iter().map(Effect::WritePath));
-        self.raise(Code::WritesPath, Class::Write, span, format!("{how} writes {}", shown(value)));
+        self.raise(Code::WritesPath, Class::Write, span, how.into().says("writes", &shown(value)));
     }
 
     /// `how` deletes `value`.
-    pub fn deletes(&mut self, value: &Value, span: Span, how: &str) {
+    pub fn deletes<'a>(&mut self, value: &Value, span: Span, how: impl Into<Who<'a>>) {
         self.effects.extend(operands(value).into_iter().map(Effect::DeletePath));
-        self.raise(Code::DeletesPath, Class::Write, span, format!("{how} deletes {}", shown(value)));
+        self.raise(Code::DeletesPath, Class::Write, span, how.into().says("deletes", &shown(value)));
     }
 
     /// `value` is read; `-` is standard input.
@@ -108,9 +143,9 @@ impl Reading {
     }
 
     /// `how` reaches the host `value`.
-    pub fn reaches(&mut self, value: &Value, span: Span, how: &str) {
+    pub fn reaches<'a>(&mut self, value: &Value, span: Span, how: impl Into<Who<'a>>) {
         self.effects.extend(operands(value).into_iter().map(Effect::NetOut));
-        self.raise(Code::ReachesNetwork, Class::Network, span, format!("{how} reaches {}", shown(value)));
+        self.raise(Code::ReachesNetwork, Class::Network, span, how.into().says("reaches", &shown(value)));
     }
 
     /// Text that `via` gives to `sh -c`: at least `write` by itself, and whatever the text does.

@@ -225,6 +225,8 @@ const TMUX_LISTS: &[&str] = &[
     "lsb",
     "lscm",
     "lsk",
+    "display",
+    "display-message",
     "list-sessions",
     "list-panes",
     "list-windows",
@@ -309,6 +311,14 @@ fn tmux_command(words: &[Arg], at: &Invocation<'_>, out: &mut Reading) {
             }
         }
         _ => out.raise(Code::ChangesState, Class::Write, first.span, format!("`tmux {name}` changes its sessions")),
+    }
+}
+
+/// Reads one format: what stands in `#(…)` is a command.
+pub fn tmux_format(text: &Arg, _at: &Invocation<'_>, out: &mut Reading) {
+    if text.text().is_none_or(|text| text.contains("#(")) {
+        let text_shown = super::say::shown(&text.value);
+        out.opaque(Class::Write, text.span, format!("{text_shown} makes `tmux` run the command in `#(…)`"));
     }
 }
 

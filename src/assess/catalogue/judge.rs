@@ -1,12 +1,15 @@
 //! From options and operands to a class with reasons: what each role means, and what a program does with its input.
 
+mod roles;
+
 use super::Catalogue;
 use super::reader::{Doubt, DoubtKind, Parsed, Seen, parse, shown};
-use super::schema::{Entry, Fact, Feed, Form, Kind, Place, Role, Times};
+use super::schema::{Entry, Fact, Feed, Form, Place, Role, Times};
 use crate::assess::analyzers;
-use crate::assess::places::{self, Touch};
+use crate::assess::analyzers::say::Who;
+use crate::assess::places;
 use crate::assess::reading::{Arg, Cwd, Ground, Inflow, Invocation, Nested, Reading, Value};
-use crate::assess::{Attribute, Class, Code, Dialect, Effect, Operand, Span};
+use crate::assess::{Attribute, Class, Code, Dialect, Effect, Operand};
 
 /// Most combinations of words that are one of a few; beyond it such words are unknown.
 const CHOICES_MAX: usize = 24;
@@ -68,12 +71,12 @@ fn judge_words(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Rea
     if let [only] = at.args
         && only.text().is_some_and(|text| entry.help.split(' ').any(|help| help == text))
     {
-        return helps(entry, only);
+        return helps(at.program, only);
     }
     if !entry.whole.is_empty() {
         let mut out = by_analyzer(entry, at);
         // With a table as well both are asked: the analyzer knows values, the table lists what is harmless.
-        if entry.flags.is_some() {
+        if entry.flags.is_some() || !entry.subs.is_empty() {
             merge(&mut out, by_table(catalogue, entry, at));
         }
         return out;
@@ -82,12 +85,12 @@ fn judge_words(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Rea
 }
 
 fn by_table(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Reading {
-    let parsed = parse(catalogue, entry, at.args);
+    let parsed = parse(catalogue, entry, at.program, at.args);
     let leaf = parsed.leaf();
     if parsed.help
         && let Some(last) = at.args.last()
     {
-        return helps(leaf, last);
+        return helps(&parsed.called, last);
     }
     if !leaf.whole.is_empty() {
         let skip = parsed.levels.len() - 1;
@@ -98,32 +101,33 @@ fn by_table(catalogue: &Catalogue, entry: &Entry, at: &Invocation<'_>) -> Readin
     }
     let ground = moved(&parsed, at.ground);
     let mut judge = Judge { at, ground: &ground, parsed: &parsed, out: Reading::observing(), languages: Vec::new() };
-    judge.itself();
+    // What says most comes first: people read the first reason.
     judge.options();
     judge.doubts();
     judge.operands();
     judge.languages();
+    judge.itself();
     judge.input();
     let mut out = judge.out;
     places::settle(&mut out, &ground, at.span);
     if out.reasons.is_empty() {
-        observes(&mut out, leaf, at);
+        observes(&mut out, &parsed.called, at);
     }
     out
 }
 
 /// Say why nothing raised.
-fn observes(out: &mut Reading, leaf: &Entry, at: &Invocation<'_>) {
+fn observes(out: &mut Reading, called: &str, at: &Invocation<'_>) {
     let text = match out.nested.is_empty() {
-        true => format!("`{}` only observes with these arguments", leaf.path),
-        false => format!("`{}` adds nothing to what it runs", leaf.path),
+        true => format!("`{called}` only observes with these arguments"),
+        false => format!("`{called}` adds nothing to what it runs"),
     };
     out.raise(Code::KnownRead, Class::Read, at.span, text);
 }
 
-fn helps(entry: &Entry, option: &Arg) -> Reading {
+fn helps(called: &str, option: &Arg) -> Reading {
     let mut out = Reading::observing();
-    let text = format!("`{}` makes `{}` print a text and end", shown(option), entry.path);
+    let text = format!("`{}` makes `{called}` print a text and end", shown(option));
     out.raise(Code::KnownRead, Class::Read, option.span, text);
     out
 }
@@ -133,16 +137,16 @@ fn by_analyzer(entry: &Entry, at: &Invocation<'_>) -> Reading {
         Some(analyze) => analyze(at),
         None => {
             let mut out = Reading::observing();
-            out.lost(entry.class, at.span, format!("nothing reads the arguments of `{}`", entry.path));
+            out.lost(entry.class, at.span, format!("nothing reads the arguments of `{}`", at.program));
             out
         }
     };
-    if entry.class > out.class && entry.flags.is_none() {
-        out.raise(code_of(entry.class), entry.class, at.span, does(entry, None));
+    if entry.class > out.class && entry.flags.is_none() && entry.subs.is_empty() {
+        out.raise(code_of(entry.class), entry.class, at.span, does(at.program, entry, None));
     }
     places::settle(&mut out, at.ground, at.span);
     if out.reasons.is_empty() {
-        observes(&mut out, entry, at);
+        observes(&mut out, at.program, at);
     }
     out
 }
@@ -174,9 +178,9 @@ fn code_of(class: Class) -> Code {
 }
 
 /// What an entry does, as a sentence.
-fn does(entry: &Entry, form: Option<&Form>) -> String {
+fn does(called: &str, entry: &Entry, form: Option<&Form>) -> String {
     let class = form.map_or(entry.class, |form| form.class);
-    let said = form.map(|form| form.does.as_ref()).filter(|text| !text.is_empty()).unwrap_or(entry.does.as_ref());
+    let said = said(entry, form);
     let default = match class {
         Class::Read => "only observes",
         Class::Write => "changes files, processes or other state",
@@ -184,7 +188,12 @@ fn does(entry: &Entry, form: Option<&Form>) -> String {
         Class::Install => "installs packages, or code that runs later",
         Class::Destructive => "cannot be undone",
     };
-    format!("`{}` {}", entry.path, if said.is_empty() { default } else { said })
+    format!("`{called}` {}", if said.is_empty() { default } else { said })
+}
+
+/// What the tables say that it does, if they do.
+fn said<'c>(entry: &'c Entry, form: Option<&'c Form>) -> &'c str {
+    form.map(|form| form.does.as_ref()).filter(|text| !text.is_empty()).unwrap_or(entry.does.as_ref())
 }
 
 struct Judge<'x, 'c> {
@@ -223,8 +232,9 @@ impl<'c> Judge<'_, 'c> {
         let leaf = self.parsed.leaf();
         let form = self.form();
         let class = form.map_or(leaf.class, |form| form.class);
-        if class > Class::Read {
-            self.out.raise(code_of(class), class, self.at.span, does(leaf, form));
+        // A sentence that fits every program of its class says nothing where another has said as much.
+        if class > Class::Read && (class > self.out.class || !said(leaf, form).is_empty()) {
+            self.out.raise(code_of(class), class, self.at.span, does(&self.parsed.called, leaf, form));
         }
         for level in &self.parsed.levels {
             for name in level.attributes.split_ascii_whitespace() {
@@ -272,14 +282,14 @@ impl<'c> Judge<'_, 'c> {
             if seen.flag.class > Class::Read {
                 let why = seen.entry.why.iter().find(|(name, _)| seen.flag.spellings().any(|s| s == name));
                 let text = match why {
-                    Some((_, phrase)) => format!("`{}` makes `{}` {phrase}", seen.written, seen.entry.path),
-                    None => format!("`{}` makes `{}` {}", seen.written, parsed.leaf().path, verb(seen.flag.class)),
+                    Some((_, phrase)) => format!("`{}` makes `{}` {phrase}", seen.written, parsed.called),
+                    None => format!("`{}` makes `{}` {}", seen.written, parsed.called, verb(seen.flag.class)),
                 };
                 self.out.raise(code_of(seen.flag.class), seen.flag.class, seen.span, text);
             }
             if let Some(value) = &seen.value {
-                let how = format!("`{}` makes `{}`", full(seen, value), parsed.leaf().path);
-                self.role(seen.flag.kind, value, seen.span, &how);
+                let how = format!("`{}` makes `{}`", full(seen, value), parsed.called);
+                self.role(seen.flag.kind, value, seen.span, Who::Made(&how));
             }
         }
     }
@@ -291,17 +301,17 @@ impl<'c> Judge<'_, 'c> {
                 DoubtKind::Option => (
                     Code::UnknownFlag,
                     leaf.unknown_flag,
-                    format!("`{written}` is not an option of `{}` that is known to only observe", leaf.path),
+                    format!("`{written}` is not an option of `{}` that is known to only observe", self.parsed.called),
                 ),
                 DoubtKind::Subcommand => (
                     Code::UnknownSubcommand,
                     leaf.unknown_sub,
-                    format!("`{written}` is not a subcommand of `{}` that is known", leaf.path),
+                    format!("`{written}` is not a subcommand of `{}` that is known", self.parsed.called),
                 ),
                 DoubtKind::Word => {
                     let class = if leaf.subs.is_empty() { leaf.unknown_flag } else { leaf.unknown_sub };
-                    let text =
-                        format!("`{written}` is not known before it runs and may be an option of `{}`", leaf.path);
+                    let called = &self.parsed.called;
+                    let text = format!("`{written}` is not known before it runs and may be an option of `{called}`");
                     (Code::UnknownWord, class, text)
                 }
             };
@@ -372,18 +382,18 @@ impl<'c> Judge<'_, 'c> {
         if self.parsed.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Subcommand) {
             return;
         }
-        let text = format!("`{}` is an operand more than `{}` is known to take", shown(arg), leaf.path);
+        let text = format!("`{}` is an operand more than `{}` is known to take", shown(arg), self.parsed.called);
         self.out.raise(Code::SurplusOperand, leaf.unknown_flag, arg.span, text);
     }
 
     fn place(&mut self, place: Place<'c>, arg: &Arg) {
-        let leaf = self.parsed.leaf();
+        let called = &self.parsed.called;
         if place.class > Class::Read {
-            let text = format!("`{}` makes `{}` {}", shown(arg), leaf.path, verb(place.class));
+            let text = format!("`{}` makes `{called}` {}", shown(arg), verb(place.class));
             self.out.raise(code_of(place.class), place.class, arg.span, text);
         }
-        let how = format!("`{} {}`", leaf.path, shown(arg));
-        self.role(place.kind, arg, arg.span, &how);
+        let how = format!("`{called}`");
+        self.role(place.kind, arg, arg.span, Who::Does(&how));
     }
 
     /// The words from `index` on are a command of their own.
@@ -392,7 +402,7 @@ impl<'c> Judge<'_, 'c> {
         let args = self.parsed.operands[index..].to_vec();
         let appended = leaf.effects.split(' ').any(|word| word == "appends");
         if loose {
-            let text = format!("`{}` may be the program that `{}` runs", shown(&args[0]), leaf.path);
+            let text = format!("`{}` may be the program that `{}` runs", shown(&args[0]), self.parsed.called);
             self.out.attributes.insert(Attribute::Opaque);
             self.out.raise(Code::UnknownWord, Class::Write, args[0].span, text);
         }
@@ -437,202 +447,6 @@ impl<'c> Judge<'_, 'c> {
         let bash = matches!(via.as_str(), "bash" | "zsh" | "ksh");
         let dialect = if bash { Dialect::Bash } else { Dialect::Sh };
         self.out.nested.push(Nested::Shell { via, text, positional, dialect, stdin });
-    }
-
-    /// What a value is to its program.
-    fn role(&mut self, kind: Kind<'c>, arg: &Arg, span: Span, how: &str) {
-        let leaf = self.parsed.leaf();
-        match kind.role {
-            Role::Text | Role::Number | Role::Glob | Role::Ref | Role::Secret | Role::Container => {}
-            Role::PathRead | Role::Dir | Role::Cd => self.out.reads(&arg.value),
-            Role::PathWrite | Role::PathReadWrite => self.write(arg, span, how),
-            Role::PathDelete => self.delete(arg, span, how),
-            Role::Host | Role::Url => self.out.reaches(&arg.value, span, how),
-            Role::Remote => self.remote(arg, span, how),
-            Role::Source => self.source(arg, span, how),
-            Role::Login => {
-                self.out.reaches(&arg.value, span, how);
-                if arg.text().is_some_and(|text| places::is_loopback(places::host_of(text))) {
-                    self.out.attributes.insert(Attribute::Itself);
-                    let text = format!("{how} reaches this machine, outside the fence");
-                    self.out.raise(Code::Loopback, Class::Destructive, span, text);
-                }
-            }
-            Role::Command | Role::Shell => self.shell_value(arg),
-            Role::Script => {
-                self.out.reads(&arg.value);
-                self.out.opaque(Class::Write, span, format!("{how} runs the code in a file"));
-            }
-            Role::Code => {
-                self.out.opaque(Class::Write, span, format!("{how} runs code given as text"));
-                if !kind.of.is_empty() {
-                    self.language(kind.of, arg);
-                }
-            }
-            Role::Expression => self.language(kind.of, arg),
-            // Restored over what is there; the whole tree at once is more than named files.
-            Role::Tree => self.raise_by(Touch::Below, arg, span),
-            Role::Refspec => {
-                let forced = match &arg.value {
-                    Value::Known(text) | Value::Unknown { prefix: text } | Value::Glob(text) => {
-                        text.starts_with(['+', ':'])
-                    }
-                    Value::OneOf(all) => all.iter().any(|text| text.starts_with(['+', ':'])),
-                };
-                if forced {
-                    let text = format!("{how} overwrites or deletes what the remote has");
-                    self.out.raise(Code::Destroys, Class::Destructive, span, text);
-                }
-            }
-            Role::Key => self.key(kind.of, arg, span, how),
-            Role::Pid => {
-                for operand in analyzers::say::operands(&arg.value) {
-                    self.out.effects.push(Effect::Signal(operand));
-                }
-                self.out.raise(Code::Signals, Class::Write, span, format!("{how} signals a process"));
-            }
-            Role::Package => {
-                let of = if kind.of.is_empty() { leaf.path.split(' ').next().unwrap_or("") } else { kind.of };
-                self.out.effects.push(Effect::Install(of.to_owned()));
-                self.out.raise(Code::Installs, Class::Install, span, format!("{how} installs a package"));
-            }
-            Role::Fetched => self.fetched(arg, span, how),
-            Role::Assign => self.assignment(arg, span),
-            Role::Device => {
-                for operand in analyzers::say::operands(&arg.value) {
-                    self.out.effects.push(Effect::Device(operand));
-                }
-                self.out.raise(Code::SystemPath, Class::Destructive, span, format!("{how} changes a device"));
-            }
-        }
-    }
-
-    fn shell_value(&mut self, arg: &Arg) {
-        // A value after `-c`: the operands are its `$0 $1 …`.
-        let positional = self.parsed.operands.clone();
-        let stdin = self.at.stdin.clone();
-        self.shell(arg.clone(), positional, stdin);
-    }
-
-    fn write(&mut self, arg: &Arg, span: Span, how: &str) {
-        if arg.text().is_some_and(places::is_nothing) {
-            return;
-        }
-        self.out.writes(&arg.value, span, how);
-        self.raise_by_place(Touch::Write, arg, span);
-    }
-
-    fn delete(&mut self, arg: &Arg, span: Span, how: &str) {
-        self.out.deletes(&arg.value, span, how);
-        self.raise_by_place(Touch::Delete { recursive: self.marked("recursive") }, arg, span);
-    }
-
-    fn raise_by_place(&mut self, touch: Touch, arg: &Arg, span: Span) {
-        let touch = if touch == Touch::Write && self.marked("recursive") { Touch::Below } else { touch };
-        self.raise_by(touch, arg, span);
-    }
-
-    fn raise_by(&mut self, touch: Touch, arg: &Arg, span: Span) {
-        for operand in analyzers::say::operands(&arg.value) {
-            if let Some(meaning) = places::judge(touch, &operand, self.ground) {
-                places::apply(&mut self.out, &operand, meaning, span);
-            }
-        }
-    }
-
-    /// A repository: a local path, a URL, `host:path`, a helper that runs code, or the name of a configured one.
-    fn remote(&mut self, arg: &Arg, span: Span, how: &str) {
-        match arg.text() {
-            Some(text) if text.starts_with("ext::") || text.starts_with("fd::") => {
-                self.out.opaque(Class::Network, span, format!("{how} runs a command as the transport"));
-            }
-            Some(text) if text.contains("::") => {
-                self.out.opaque(Class::Network, span, format!("{how} runs a remote helper"));
-            }
-            Some(text) if text.starts_with(['/', '.', '~']) || text.starts_with("file://") => {
-                self.out.reads(&arg.value);
-            }
-            Some(_) | None => self.out.reaches(&arg.value, span, how),
-        }
-    }
-
-    /// A file, or whatever its scheme names (`http://x`, `tcp:x`): only a known beginning tells them apart.
-    fn source(&mut self, arg: &Arg, span: Span, how: &str) {
-        let local = match &arg.value {
-            Value::Known(text) | Value::Glob(text) => text.starts_with(['/', '.', '~']) || !text.contains(':'),
-            Value::Unknown { prefix } => prefix.starts_with(['/', '.', '~']),
-            Value::OneOf(_) => false,
-        };
-        match local {
-            true => self.out.reads(&arg.value),
-            false => self.out.reaches(&arg.value, span, how),
-        }
-    }
-
-    /// A program to run: a file here, or one that is fetched first where it is named by URL, registry or version.
-    fn fetched(&mut self, arg: &Arg, span: Span, how: &str) {
-        let local = |text: &str| text.starts_with(['/', '.', '~']);
-        let fetched = |text: &String| {
-            !local(text)
-                && (text.contains("://") || text.contains('@') || text.starts_with("npm:") || text.starts_with("jsr:"))
-        };
-        let remote = match &arg.value {
-            Value::Known(text) | Value::Unknown { prefix: text } | Value::Glob(text) => fetched(text),
-            Value::OneOf(all) => all.iter().any(fetched),
-        };
-        if remote {
-            self.out.effects.push(Effect::Install(self.parsed.leaf().path.split(' ').next().unwrap_or("").to_owned()));
-            self.out.raise(Code::Installs, Class::Install, span, format!("{how} fetches code and runs it"));
-        } else {
-            self.out.reads(&arg.value);
-        }
-    }
-
-    fn assignment(&mut self, arg: &Arg, span: Span) {
-        use super::environment::{Influence, influence_of};
-        let (name, value) = match &arg.value {
-            Value::Known(text) => match text.split_once('=') {
-                Some((name, value)) => (name, value),
-                None => return,
-            },
-            Value::Unknown { prefix } => (prefix.split('=').next().unwrap_or(""), "?"),
-            Value::Glob(_) | Value::OneOf(_) => ("", "?"),
-        };
-        let named = !name.is_empty() && arg.text().is_some()
-            || matches!(&arg.value, Value::Unknown { prefix } if prefix.contains('='));
-        if !named || influence_of(name, value) != Influence::Harmless {
-            self.out.effects.push(Effect::EnvInfluence(name.to_owned()));
-            let text = format!("setting `{name}` changes what the command runs or uses");
-            self.out.raise(Code::RunsCode, Class::Write, span, text);
-        }
-    }
-
-    /// `key=value` settings of which a table names the harmless ones.
-    fn key(&mut self, table: &str, arg: &Arg, span: Span, how: &str) {
-        let known = super::keys::is_harmless(table, arg.text().unwrap_or(""));
-        if !known || arg.text().is_none() {
-            self.out.opaque(Class::Write, span, format!("{how} use a setting that may run code"));
-        }
-    }
-
-    fn language(&mut self, name: &'c str, arg: &Arg) {
-        match self.languages.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, parts)) => parts.push(arg.clone()),
-            None => self.languages.push((name, vec![arg.clone()])),
-        }
-    }
-
-    fn languages(&mut self) {
-        for (name, parts) in std::mem::take(&mut self.languages) {
-            match (analyzers::language(name), analyzers::joined(name, &parts)) {
-                (Some(analyze), Some(whole)) => analyze(&whole, self.at, &mut self.out),
-                (Some(_) | None, _) => {
-                    let span = parts[0].span;
-                    let text = format!("nothing reads the {name} text {}", analyzers::say::shown(&parts[0].value));
-                    self.out.lost(Class::Write, span, text);
-                }
-            }
-        }
     }
 
     /// A shell or interpreter without a script runs its standard input.

@@ -45,6 +45,8 @@ pub enum DoubtKind {
 pub struct Parsed<'c> {
     /// The program and the subcommands chosen, outermost first; never empty.
     pub levels: Vec<&'c Entry>,
+    /// The same as the caller wrote them, for sentences (`apt list`, where `levels` are of `apt-get`).
+    pub called: String,
     pub flags: Vec<Seen<'c>>,
     pub operands: Vec<Arg>,
     pub doubts: Vec<Doubt>,
@@ -60,8 +62,8 @@ impl<'c> Parsed<'c> {
     }
 }
 
-/// Read `args` as the program of `entry` would.
-pub fn parse<'c>(catalogue: &'c Catalogue, entry: &'c Entry, args: &[Arg]) -> Parsed<'c> {
+/// Read `args` as the program of `entry`, which was called `program`, would.
+pub fn parse<'c>(catalogue: &'c Catalogue, entry: &'c Entry, program: &str, args: &[Arg]) -> Parsed<'c> {
     let mut reader = Reader {
         catalogue,
         args,
@@ -69,6 +71,7 @@ pub fn parse<'c>(catalogue: &'c Catalogue, entry: &'c Entry, args: &[Arg]) -> Pa
         plain: false,
         out: Parsed {
             levels: vec![entry],
+            called: program.to_owned(),
             flags: Vec::new(),
             operands: Vec::new(),
             doubts: Vec::new(),
@@ -117,7 +120,7 @@ impl<'c> Reader<'c, '_> {
         let leaf = self.leaf();
         if leaf.style == Style::None && !leaf.subs.is_empty() && self.out.operands.is_empty() {
             match self.catalogue.sub(leaf, text) {
-                Some(sub) => return self.descend(sub),
+                Some(sub) => return self.descend(sub, text),
                 None => self.doubt(arg, text, DoubtKind::Subcommand),
             }
         }
@@ -135,7 +138,7 @@ impl<'c> Reader<'c, '_> {
         }
         if self.out.operands.is_empty() && !dashed {
             if let Some(sub) = self.catalogue.sub(leaf, text) {
-                self.descend(sub);
+                self.descend(sub, text);
                 return;
             }
             if !leaf.subs.is_empty() && leaf.args.is_empty() {
@@ -152,8 +155,10 @@ impl<'c> Reader<'c, '_> {
         }
     }
 
-    fn descend(&mut self, sub: &'c Entry) {
+    fn descend(&mut self, sub: &'c Entry, text: &str) {
         self.out.levels.push(sub);
+        self.out.called.push(' ');
+        self.out.called.push_str(text);
         let rest = &self.args[self.next..];
         if let ([only], true) = (rest, self.out.flags.is_empty() && self.out.doubts.is_empty()) {
             self.out.help = only.text().is_some_and(|t| sub.help.split(' ').any(|h| h == t));
@@ -262,7 +267,7 @@ impl<'c> Reader<'c, '_> {
         {
             let go_bool = leaf.style == Style::Go && flag.arity == Arity::None;
             if name.len() > 2 || !self.clustered() {
-                if flag.arity == Arity::None && !go_bool {
+                if flag.arity == Arity::None && !go_bool || flag.mark == "pair" {
                     return self.doubt(arg, text, DoubtKind::Option);
                 }
                 let value = Arg::known(value, arg.span);
@@ -379,10 +384,16 @@ impl<'c> Reader<'c, '_> {
         if flag.arity != Arity::Required {
             return self.saw(flag, name, entry, None, text, arg.span);
         }
-        let Some(value) = self.args.get(self.next) else {
+        // `jq --arg NAME VALUE`: the name first.
+        let skipped = usize::from(flag.mark == "pair");
+        let words = self.args.get(self.next..=self.next + skipped).unwrap_or(&[]);
+        let Some(value) = words.last() else {
             return self.doubt(arg, text, DoubtKind::Option);
         };
-        self.next += 1;
+        if let Some(name) = words[..skipped].iter().find(|name| name.many) {
+            self.doubt(name, &shown(name), DoubtKind::Word);
+        }
+        self.next += 1 + skipped;
         let loose = value.many || (matches!(value.value, Value::Glob(_)));
         if loose {
             if !self.leaf().complete {

@@ -203,7 +203,8 @@ impl<'a> Flag<'a> {
             None => (token, Class::Read),
         };
         let text = Kind { role: Role::Text, of: "" };
-        let (names, arity, kind) = if let Some((names, role)) = token.split_once(':') {
+        // Roles hold no colon, names may (`-c:v`).
+        let (names, arity, kind) = if let Some((names, role)) = token.rsplit_once(':') {
             (names, Arity::Required, Kind::parse(role)?)
         } else if let Some((names, role)) = token.split_once('?') {
             (names, Arity::Optional, Kind::parse(role)?)
@@ -400,7 +401,7 @@ pub const KEYS: &[&str] = &[
 pub const ATTRIBUTES: &[&str] = &["opaque", "persistence", "broad-delete", "self", "secret-read"];
 
 /// Marks an option may carry.
-pub const MARKS: &[&str] = &["recursive", "script"];
+pub const MARKS: &[&str] = &["recursive", "script", "pair"];
 
 pub fn class_named(word: &str) -> Result<Class, String> {
     let names: Vec<&str> = Class::ALL.iter().map(|c| c.name()).collect();

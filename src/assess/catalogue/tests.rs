@@ -167,6 +167,14 @@ fn every_analyzer_that_a_table_names_exists() {
 }
 
 #[test]
+fn every_analyzer_that_exists_is_named_by_a_table() {
+    let named: std::collections::BTreeSet<_> = BUILT_IN.entries().map(|entry| entry.whole.to_string()).collect();
+    for row in crate::assess::analyzers::WHOLES {
+        assert!(named.contains(row.name), "{}", row.name);
+    }
+}
+
+#[test]
 fn an_unknown_option_is_never_read_and_never_lowers() {
     for entry in BUILT_IN.entries() {
         if !entry.open.is_empty() || entry.style == schema::Style::None || !entry.whole.is_empty() {

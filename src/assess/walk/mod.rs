@@ -372,6 +372,16 @@ impl<'q> Walk<'q> {
         self.scope.set(name, content, origin);
     }
 
+    /// Hands `name` to the programs that start after it: only names that are known to be harmless go without a word.
+    fn hand_on(&mut self, slot: usize, name: &str, span: Span) {
+        self.scope.export(name);
+        if influence(name) == Influence::Unlisted {
+            self.segments[slot].effects.push(Effect::EnvInfluence(name.to_owned()));
+            let text = format!("`{name}` is not a variable that is known to be harmless to the programs it is set for");
+            self.raise(slot, Code::Influence, Class::Write, span, text);
+        }
+    }
+
     /// Says what setting `name` influences.
     fn influence(&mut self, slot: usize, name: &str, value: Option<&str>, span: Span) {
         let influence = match value {
@@ -379,7 +389,7 @@ impl<'q> Walk<'q> {
             None => influence(name),
         };
         let what = match influence {
-            Influence::Harmless => return,
+            Influence::Harmless | Influence::Unlisted => return,
             Influence::Settings => "influences what the programs after it use",
             Influence::Code => {
                 self.segments[slot].attributes.insert(Attribute::Opaque);

@@ -84,7 +84,7 @@ impl Walk<'_> {
                         let inner = walk.open_at(span);
                         for (name, value) in assignments {
                             walk.assign(inner, &name, Content::Scalar(value), Origin::Text, span);
-                            walk.scope.export(&name);
+                            walk.hand_on(inner, &name, span);
                         }
                         walk.stdin = stdin;
                         walk.call_as(inner, &args, Origin::Text, Names::Programs);

@@ -191,7 +191,7 @@ impl Walk<'_> {
             }
             self.assign(slot, &assignment.name, content, origin, assignment.span);
             if exported {
-                self.scope.export(&assignment.name);
+                self.hand_on(slot, &assignment.name, assignment.span);
             }
         }
     }

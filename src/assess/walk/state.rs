@@ -390,7 +390,7 @@ impl Walk<'_> {
             self.scope.put(&base, variable);
         }
         if exports {
-            self.scope.export(&base);
+            self.hand_on(slot, &base, word.span);
         }
         if by == "readonly" || flags.contains('r') {
             let mut variable = self.scope.variable(&base).cloned().unwrap_or_else(|| Variable::unknown(Origin::Text));
