@@ -66,17 +66,8 @@ pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<
         Inflow::Known(text) => Some(text.clone()),
         Inflow::Inherited | Inflow::Nothing | Inflow::File | Inflow::Data | Inflow::Network | Inflow::Decoded => None,
     };
-    for redirect in &command.redirects {
-        let word = match (&redirect.target, redirect.operator) {
-            (RedirectTarget::HereDocument { body, .. }, RedirectOperator::HereDocument) => body,
-            (RedirectTarget::Word(word), RedirectOperator::HereString) => word,
-            (RedirectTarget::Word(_) | RedirectTarget::HereDocument { .. }, _) => return None,
-        };
-        let mut text = known(words.single(word))?;
-        if redirect.operator == RedirectOperator::HereString {
-            text.push('\n');
-        }
-        input = Some(text);
+    if !command.redirects.is_empty() {
+        input = Some(self::given(words, command)?);
     }
     let mut args: Vec<Arg> = Vec::with_capacity(given.len());
     for word in given {
@@ -89,6 +80,9 @@ pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<
     }
     let text = match (*name, rest) {
         ("echo", ["-n", rest @ ..]) if plain(rest) => rest.join(" "),
+        ("echo", ["-e", rest @ ..]) if !rest.first().is_some_and(|first| first.starts_with('-')) => {
+            unescape(&rest.join(" "))? + "\n"
+        }
         ("echo", rest) if plain(rest) => rest.join(" ") + "\n",
         ("printf", [format]) if !format.contains('%') && !format.starts_with('-') => unescape(format)?,
         ("printf", ["%s", one]) => (*one).to_owned(),
@@ -99,6 +93,24 @@ pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<
         _ => return None,
     };
     (text.len() <= VALUE_BYTES_MAX).then_some(text)
+}
+
+/// The text that a command is given by redirects that are nothing but here-documents and here-strings.
+pub fn given(words: &Words<'_>, command: &Command) -> Option<String> {
+    let mut input = None;
+    for redirect in &command.redirects {
+        let word = match (&redirect.target, redirect.operator) {
+            (RedirectTarget::HereDocument { body, .. }, RedirectOperator::HereDocument) => body,
+            (RedirectTarget::Word(word), RedirectOperator::HereString) => word,
+            (RedirectTarget::Word(_) | RedirectTarget::HereDocument { .. }, _) => return None,
+        };
+        let mut text = known(words.single(word))?;
+        if redirect.operator == RedirectOperator::HereString {
+            text.push('\n');
+        }
+        input = Some(text);
+    }
+    input
 }
 
 fn known(value: crate::assess::reading::Value) -> Option<String> {

@@ -17,6 +17,7 @@ mod simple;
 mod state;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use super::catalogue::Catalogue;
 use super::catalogue::environment::{Influence, influence, influence_of};
@@ -101,6 +102,8 @@ pub(super) struct Walk<'q> {
     /// Why the walk gave up.
     over: Option<&'static str>,
     stdin: Inflow,
+    /// Files that the text wrote and whose content is known.
+    written: Vec<written::Written>,
     /// What held where `break`, `continue` or `return` left something that is still being read.
     jumped: Option<Scope>,
     /// Loops and calls around.
@@ -144,6 +147,7 @@ impl<'q> Walk<'q> {
             spent: Cell::new(0),
             over: None,
             stdin: Inflow::Inherited,
+            written: Vec::new(),
             jumped: None,
             jumps: 0,
             patterns: false,

@@ -115,7 +115,7 @@ impl Walk<'_> {
     }
 
     /// The one word a target becomes (several are an error in bash).
-    fn target(&self, word: &Word) -> Value {
+    pub(super) fn target(&self, word: &Word) -> Value {
         let mut fields = Vec::new();
         self.words().fields(word, &mut fields);
         match (fields.pop(), fields.is_empty()) {

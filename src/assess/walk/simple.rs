@@ -33,6 +33,8 @@ impl Walk<'_> {
             self.lists_given_as_text(slot, &args, words);
             self.stdin = stdin;
             self.call(slot, &args, origin);
+            self.remember_written(command, &args);
+            self.run_written(slot);
             if assignments.iter().any(|a| a.name == "IFS") {
                 self.scope.splits_unknown = splits_unknown;
             }

@@ -465,6 +465,31 @@ fn an_interpreter_runs_what_it_is_given_unless_it_only_answers() {
 }
 
 #[test]
+fn a_script_that_the_text_writes_is_read_when_it_runs() {
+    all(
+        "destructive",
+        &[
+            "cat > x.sh <<'E'\nrm -rf ~\nE\nbash x.sh",
+            "cat > x.sh <<'E'\nrm -rf ~\nE\nchmod +x x.sh && ./x.sh",
+            "echo 'rm -rf /' > /tmp/a && sh /tmp/a",
+            "echo 'rm -rf /' | tee /tmp/a; source /tmp/a",
+            "tee a.sh <<< 'rm -rf /'; timeout 5 bash a.sh",
+            "echo -e '#!/bin/sh\\nrm -rf /' > run && ./run",
+            "mkdir -p d && cd d && printf 'rm -rf /\\n' > a.sh && cd .. && bash d/a.sh",
+            "echo 'import shutil; shutil.rmtree(\"/\")' > a.py; python3 a.py",
+            "echo ls > a.sh; echo 'rm -rf /' >> a.sh; bash a.sh",
+            "echo 'bash b.sh' > a.sh; echo 'rm -rf /' > b.sh; bash a.sh",
+            "x=$(echo 'rm -rf /' > a.sh; bash a.sh)",
+        ],
+    );
+    all("network", &["echo 'curl h' > a.sh; bash a.sh", "echo 'fetch(x)' > a.js && node a.js"]);
+    all(
+        "write",
+        &["echo ls > a.sh; bash a.sh", "echo 'rm -rf /' > a.sh; bash b.sh", "echo 'bash a.sh' > a.sh; bash a.sh"],
+    );
+}
+
+#[test]
 fn secrets_and_the_network_do_not_go_together() {
     let mut question = Question::text_only("echo \"$API_TOKEN\"");
     question.secret_names = vec!["API_TOKEN".into()];
