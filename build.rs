@@ -44,6 +44,7 @@ fn main() {
             let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
             let bytes = packed::pack(&compiled.entries, &compiled.names).expect("tables of fewer than 4 GiB");
             std::fs::write(Path::new(&out).join("catalogue.bin"), bytes).expect("a writable OUT_DIR");
+            std::fs::write(Path::new(&out).join("catalogue_sources.rs"), sources(&paths)).expect("a writable OUT_DIR");
         }
         Err(faults) => {
             for fault in &faults {
@@ -53,4 +54,19 @@ fn main() {
             std::process::exit(1);
         }
     }
+}
+
+/// Name and text of every file, for the tests.
+fn sources(paths: &[std::path::PathBuf]) -> String {
+    let mut out = String::from("const SOURCES: &[(&str, &str)] = &[\n");
+    for path in paths {
+        let whole = path.canonicalize().expect("a file that was read");
+        out.push_str(&format!(
+            "({:?}, include_str!({:?})),\n",
+            path.display().to_string(),
+            whole.display().to_string()
+        ));
+    }
+    out.push_str("];\n");
+    out
 }

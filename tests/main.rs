@@ -22,4 +22,5 @@ mod store_moves;
 mod store_races;
 mod store_world;
 mod tidy;
+mod trust;
 mod world;

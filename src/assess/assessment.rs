@@ -193,6 +193,9 @@ pub struct Assessment {
     pub attributes: Attributes,
     pub segments: Vec<Segment>,
     pub unknowns: Vec<Unknown>,
+    /// Names of programs, as the text calls them, that were taken for what they are called; sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 impl Assessment {
@@ -202,7 +205,7 @@ impl Assessment {
     pub fn of(segments: Vec<Segment>, unknowns: Vec<Unknown>) -> Option<Assessment> {
         let class = segments.iter().map(|s| s.class).max()?;
         let attributes = segments.iter().flat_map(|s| s.attributes.iter().copied()).collect();
-        Some(Assessment { class, attributes, segments, unknowns })
+        Some(Assessment { class, attributes, segments, unknowns, names: Vec::new() })
     }
 
     /// Whether this can be the answer to `text`: every span fits, every segment says why, nothing is below its parts.

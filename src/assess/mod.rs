@@ -50,6 +50,31 @@ pub struct Question {
     pub home: Option<String>,
     /// Names (never values) of environment variables that are set and look like secrets.
     pub secret_names: Vec<String>,
+    /// What was found out about names of programs. One that is not here is taken for what it is called.
+    pub programs: Vec<Program>,
+}
+
+/// What a name of a program stands for on this machine, as somebody found out who may look at files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// As the text calls it: `ls`, `/opt/x/bin/ls`, `./ls`.
+    pub name: String,
+    pub is: Is,
+}
+
+/// Whether a file is the program of its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Is {
+    /// It is.
+    Itself,
+    /// It is, seen from the directory in which the command starts.
+    Here,
+    /// It could be anything.
+    Another {
+        /// A sentence that names the file and why.
+        why: String,
+        hint: Option<String>,
+    },
 }
 
 impl Question {
@@ -63,6 +88,7 @@ impl Question {
             workspace: None,
             home: None,
             secret_names: Vec::new(),
+            programs: Vec::new(),
         }
     }
 }

@@ -51,6 +51,7 @@ reasons! {
     Redirect = "redirect", "a redirect of the shell";
     UnknownProgramName = "unknown-program-name", "which program runs is not known before it runs";
     OutsidePath = "outside-path", "a program that is not one of the system";
+    AnotherProgram = "another-program", "a file of this name that somebody else than root could have put there";
     Shadowed = "shadowed", "a name that was made to mean something else";
     Influence = "influence", "a variable that influences what programs run";
     ShellOption = "shell-option", "an option that changes how text is read";

@@ -1,15 +1,20 @@
 //! What would this command do? One command for a person, or a stream of them for a program.
 //!
-//! Only the text is judged: nothing runs, nothing is stored, no gate is asked.
+//! Nothing runs, nothing is stored. Without `--no-fs` the programs are looked up as a shell here would, and a gate that
+//! runs is asked which of them are trusted by their content.
 
 use super::output::{Done, Failure, Page};
 use crate::assess::{Assessment, Class, Dialect, Question, Segment};
+use crate::authorize::Digest;
 use crate::facts::limits::LINE_BYTES_MAX;
+use crate::gate::identity::{Finder, Trusted, Trusts, Who};
+use crate::gate::protocol::{Method, TrustAnswer, TrustedProgram};
 use crate::isolate::Assessor;
 use crate::record::{visible, visible_block};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -56,13 +61,20 @@ pub fn run(args: Args) -> Done {
     if args.jsonl {
         return stream(&assessor, args.dialect.into());
     }
-    let question = question(&args)?;
-    let assessment = assessor.assess(&question);
+    let mut question = question(&args)?;
+    let (assessment, programs) = match question.cwd.clone() {
+        None => (assessor.assess(&question), Vec::new()),
+        Some(cwd) => here(&assessor, &mut question, Path::new(&cwd)),
+    };
     let mut page = Page::open();
     if args.json {
-        page.json(&Answer::new(None, &question.text, &assessment))?;
+        page.json(&Answer { programs, ..Answer::new(None, &question.text, &assessment) })?;
     } else {
         tree(&mut page, &question.text, &assessment)?;
+        if !programs.is_empty() {
+            let paths: Vec<_> = programs.iter().map(|program| program.path.as_str()).collect();
+            page.line(&format!("  programs: {}", paths.join(", ")))?;
+        }
     }
     page.done()
 }
@@ -88,6 +100,41 @@ fn question(args: &Args) -> Result<Question, Failure> {
         .filter(|name| crate::record::redact::is_secret_name(name.as_bytes()))
         .collect();
     Ok(question)
+}
+
+/// As the requester's shell would find its programs, if it were asked for here, by this user.
+fn here(assessor: &Assessor, question: &mut Question, cwd: &Path) -> (Assessment, Vec<Found>) {
+    let groups = rustix::process::getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw());
+    let groups = groups.chain([rustix::process::getegid().as_raw()]).collect();
+    let (path, home) = (std::env::var_os("PATH"), std::env::home_dir());
+    let trusts = Trusts::default().with(trusted());
+    let finder = Finder {
+        path: path.as_ref().map(|path| path.as_bytes()),
+        ignores: std::env::var_os("EXECIGNORE").is_some_and(|value| !value.is_empty()),
+        cwd,
+        home: home.as_deref(),
+        who: Who { uid: rustix::process::geteuid().as_raw(), groups },
+        trusts: &trusts,
+    };
+    let assessment = finder.assess(assessor, question);
+    let found = assessment.names.iter().filter_map(|name| {
+        let path = visible(&finder.look(name)?.path.to_string_lossy());
+        Some(Found { name: visible(name), path })
+    });
+    let programs = found.collect();
+    (assessment, programs)
+}
+
+/// What a running gate trusts; without one, or where it does not answer us, nothing.
+fn trusted() -> Vec<Trusted> {
+    let asked = || {
+        let answer: TrustAnswer = super::gate::approver().ok()??.call(Method::TrustList, &json!({})).ok()?;
+        Some(answer.programs)
+    };
+    let read = |program: TrustedProgram| {
+        Some(Trusted { sha256: Digest::parse(&program.sha256)?, size: program.size, name: program.name })
+    };
+    asked().unwrap_or_default().into_iter().filter_map(read).collect()
 }
 
 /// The nearest directory above that holds a repository, else the directory itself.
@@ -151,6 +198,16 @@ struct Answer<'a> {
     segments: Vec<Part<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknowns: Vec<Value>,
+    /// The files behind the names, where they were looked up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<Found>,
+}
+
+/// The file behind the name of a program.
+#[derive(Serialize)]
+struct Found {
+    name: String,
+    path: String,
 }
 
 #[derive(Serialize)]
@@ -178,6 +235,7 @@ impl<'a> Answer<'a> {
                 .iter()
                 .map(|u| json!({"span": [u.span.start, u.span.end], "what": u.what}))
                 .collect(),
+            programs: Vec::new(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod policy;
 mod redact;
 mod run;
 mod show;
+mod trust;
 mod watch;
 mod withdraw;
 
@@ -68,6 +69,8 @@ enum Verb {
     Policy(policy::Args),
     /// Check, show or export the audit chain
     Audit(audit::Args),
+    /// Let programs outside the system's directories count as what they are called, by their content
+    Trust(trust::Args),
     /// Remove secrets from standard input
     Redact(redact::Args),
     /// The same as tollsh, for a single binary
@@ -108,6 +111,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Classify(args) => classify::run(args),
         Verb::Policy(args) => policy::run(args),
         Verb::Audit(args) => audit::run(args),
+        Verb::Trust(args) => trust::run(args),
         Verb::Redact(args) => redact::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Doctor(args) => doctor::run(args),

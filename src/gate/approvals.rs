@@ -7,11 +7,11 @@ use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::{cards, wire::Out};
 use crate::assess::Class;
-use crate::authorize::{Approver, Channel, Digest, IdPrefix, NewRule, Reconciled, Request, RuleKind};
+use crate::authorize::{Approver, Channel, Digest, IdPrefix, NewRule, Reconciled, Request, RuleKind, Session};
 use crate::facts::codes::Code;
 use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
 use crate::record::visible;
-use crate::store::{Decide, Story, Verb};
+use crate::store::{Decide, Story, TrustRow, Verb};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -283,6 +283,54 @@ impl Desk {
             sources: policy.sources().iter().map(|path| visible(&path.to_string_lossy())).collect(),
             policy: serde_json::to_value(&*policy).map_err(odd)?,
         })
+    }
+
+    /// Whether this peer may say what the programs of every session are: it belongs to none that asks.
+    fn may_trust(&self) -> Result<Approver, Trouble> {
+        self.untainted()?;
+        let mine = |session: &Session| self.peer.belongs_to(session.agent.pid, session.agent.started_ticks);
+        if self.gate.any_asker(mine) {
+            return Err(Trouble::with_next(
+                Code::SelfForbidden,
+                "this process belongs to a session that asks",
+                "Decide from another terminal",
+            ));
+        }
+        if !self.gate.policy().same_user() && self.gate.any_asker(|session| session.uid == self.peer.uid) {
+            return Err(Trouble::new(Code::SelfForbidden, "policy wants another user than the one who asks"));
+        }
+        Ok(self.principal())
+    }
+
+    pub async fn trust(&self, trust: p::Trust) -> Result<p::TrustAnswer, Trouble> {
+        let gate = &self.gate;
+        let by = self.may_trust()?;
+        let bad = |why: &str| Trouble::new(Code::BadRequest, why);
+        let path = std::path::Path::new(&trust.path);
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_absolute());
+        let name = name.ok_or_else(|| bad("path is not the whole path of a program"))?.to_owned();
+        let sha256 = Digest::parse(&trust.sha256).ok_or_else(|| bad("sha256 is no digest"))?;
+        let now = gate.store.now();
+        let path = said(&trust.path).into_string();
+        let row = TrustRow { name, sha256, size: trust.size, path, by, wall_ms: now.wall_ms };
+        gate.store.trust(row.clone(), now).await?;
+        gate.reload_trusts().await?;
+        tracing::info!(name = row.name, sha256 = %row.sha256, by = self.peer.uid, "trusted");
+        Ok(p::TrustAnswer { programs: vec![cards::trusted(row)] })
+    }
+
+    pub async fn trust_list(&self) -> Result<p::TrustAnswer, Trouble> {
+        self.untainted()?;
+        Ok(p::TrustAnswer { programs: self.gate.store.trusts().await?.into_iter().map(cards::trusted).collect() })
+    }
+
+    pub async fn trust_remove(&self, remove: p::TrustRemove) -> Result<p::TrustAnswer, Trouble> {
+        let gate = &self.gate;
+        let by = self.may_trust()?;
+        let removed = gate.store.untrust(said(&remove.which).into_string(), by, gate.store.now()).await?;
+        gate.reload_trusts().await?;
+        tracing::info!(count = removed.len(), by = self.peer.uid, "trusted no more");
+        Ok(p::TrustAnswer { programs: removed.into_iter().map(cards::trusted).collect() })
     }
 
     /// Events come on this connection from now on.

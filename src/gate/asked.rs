@@ -1,6 +1,7 @@
 //! What exactly is asked for, by whom, from where? What the client says about itself is replaced by what the kernel says.
 
 use super::dirs;
+use super::identity::{Finder, Trusts, Who};
 use super::peers::{Identity, Peer};
 use super::protocol::{FILE_CWD, Stdin, Submit};
 use super::trouble::Trouble;
@@ -115,6 +116,19 @@ impl Asked {
         variables(&self.submit).find(|(found, _)| *found == name.as_bytes()).map(|(_, value)| value)
     }
 
+    /// What finds the programs of the command as the requester's shell will.
+    pub fn finder<'a>(&'a self, trusts: &'a Trusts) -> Finder<'a> {
+        let groups = self.identity.groups.iter().copied().chain([self.identity.gid]).collect();
+        Finder {
+            path: self.variable("PATH"),
+            ignores: self.variable("EXECIGNORE").is_some_and(|value| !value.is_empty()),
+            cwd: self.cwd_path(),
+            home: self.home.as_deref(),
+            who: Who { uid: self.uid, groups },
+            trusts,
+        }
+    }
+
     /// What the first room is asked; `None` where the text is not UTF-8 and can only be taken as not understood.
     pub fn question(&self) -> Question {
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -129,6 +143,7 @@ impl Asked {
                 .filter(|(name, _)| is_secret_name(name))
                 .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
                 .collect(),
+            programs: Vec::new(),
         }
     }
 
@@ -183,7 +198,8 @@ impl Asked {
 
     /// Forgets what only judging needed: a parked request may wait long beside many others.
     pub fn forget(&mut self) {
-        self.submit.env.retain(|entry| entry.0.starts_with(b"PATH="));
+        let finds = |entry: &Bytes| [&b"PATH="[..], b"EXECIGNORE="].iter().any(|name| entry.0.starts_with(name));
+        self.submit.env.retain(finds);
         self.files.clear();
     }
 }

@@ -7,7 +7,7 @@ use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, End, Request};
 use crate::record::redact::Card;
 use crate::record::{visible, visible_block, visible_bytes};
-use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story};
+use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
 
 /// One request whole. `shown` is the command as only memory has it, where a client waits: nothing that runs is hidden.
 pub fn card(story: &Story, shown: Option<&Card>, moved: bool) -> p::Card {
@@ -182,6 +182,18 @@ pub fn recent(row: &HistoryRow) -> p::RecentRow {
         rule: visible(&row.request.verdict.rule),
         decision: decided_row(&row.request, row.decision.as_ref(), None),
         execution: row.execution.as_ref().map(|run| executed(run, &[])),
+    }
+}
+
+/// A program that is trusted by its content.
+pub fn trusted(row: TrustRow) -> p::TrustedProgram {
+    p::TrustedProgram {
+        name: visible(&row.name),
+        path: visible(&row.path),
+        size: row.size,
+        sha256: row.sha256.to_string(),
+        by: approver(&row.by),
+        at_ms: ms(row.wall_ms),
     }
 }
 

@@ -3,14 +3,13 @@
 
 use super::asked::Asked;
 use super::dirs;
+use super::identity::Finder as Programs;
 use crate::assess::{Assessment, Effect, Operand, Segment};
 use crate::authorize::evidence::{CodeFile, Executable, FileIdentity, Target};
 use crate::authorize::{Bytes, Digest, EvidenceFacts, Hasher};
 use crate::facts::builtins::is_builtin;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,8 +17,6 @@ use std::path::{Path, PathBuf};
 const HASHED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Files bound by one request; more are listed as unbound.
 const FILES_MAX: usize = 256;
-/// Where programs are looked for without a PATH.
-const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Programs that read their first operand as code.
 const INTERPRETERS: &[&str] = &[
@@ -58,8 +55,16 @@ pub struct Collected {
 }
 
 /// Looks at everything the assessment names. `fence` and `card` are what the approver is asked for and shown.
-pub fn collect(asked: &Asked, assessment: &Assessment, depth: Depth, fence: Digest, card: String) -> Collected {
-    let mut found = Finder { asked, depth, seen: BTreeSet::new(), unreadable: Vec::new(), facts: empty(fence, card) };
+pub fn collect(
+    asked: &Asked,
+    programs: &Programs<'_>,
+    assessment: &Assessment,
+    depth: Depth,
+    fence: Digest,
+    card: String,
+) -> Collected {
+    let facts = empty(fence, card);
+    let mut found = Finder { asked, programs, depth, seen: BTreeSet::new(), unreadable: Vec::new(), facts };
     for segment in &assessment.segments {
         found.programs(segment);
         if depth == Depth::Content {
@@ -87,6 +92,7 @@ fn empty(fence: Digest, card: String) -> EvidenceFacts {
 
 struct Finder<'a> {
     asked: &'a Asked,
+    programs: &'a Programs<'a>,
     depth: Depth,
     seen: BTreeSet<(u8, PathBuf)>,
     unreadable: Vec<PathBuf>,
@@ -118,29 +124,20 @@ impl Finder<'_> {
         if !name.contains('/') && is_builtin(name) {
             return;
         }
-        let Some(path) = self.resolve(name) else { return };
-        if !self.first(0, &path) {
+        let Some(found) = self.programs.look(name) else { return };
+        if !self.first(0, &found.path) {
             return;
         }
-        let trusted = is_trusted(&path);
-        match self.identify(&path, !trusted && self.depth == Depth::Content) {
-            Ok(file) => self.facts.executables.push(Executable { name: Bytes::from(name.as_str()), file, trusted }),
+        // What is trusted by its content was read already.
+        let read = !found.owned && found.sha256.is_none() && self.depth == Depth::Content;
+        match self.identify(&found.path, read) {
+            Ok(mut file) => {
+                file.sha256 = file.sha256.or(found.sha256);
+                let trusted = found.owned || found.sha256.is_some();
+                self.facts.executables.push(Executable { name: Bytes::from(name.as_str()), file, trusted });
+            }
             Err(why) => self.unbound(&why),
         }
-    }
-
-    /// The program a name stands for: along the requester's PATH, from the requester's directory.
-    fn resolve(&self, name: &str) -> Option<PathBuf> {
-        if name.contains('/') {
-            return std::fs::canonicalize(self.asked.cwd_path().join(name)).ok();
-        }
-        let path = self.asked.variable("PATH").unwrap_or(PATH_DEFAULT.as_bytes());
-        path.split(|&byte| byte == b':').find_map(|dir| {
-            let dir = if dir.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(dir)) };
-            let file = self.asked.cwd_path().join(dir).join(name);
-            let meta = std::fs::metadata(&file).ok()?;
-            if meta.is_file() && meta.mode() & 0o111 != 0 { std::fs::canonicalize(&file).ok() } else { None }
-        })
     }
 
     fn code(&mut self, segment: &Segment) {
@@ -285,17 +282,12 @@ fn identity(path: &Path, meta: &std::fs::Metadata, sha256: Option<Digest>) -> Fi
     }
 }
 
-/// Root's, in directories of root's, all the way down, and writable by nobody else.
-fn is_trusted(path: &Path) -> bool {
-    path.ancestors()
-        .all(|part| std::fs::symlink_metadata(part).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::assess::{Class, Code, Question, Unknown, unanalysed};
     use crate::authorize::BootId;
+    use crate::gate::identity::Trusts;
     use crate::gate::peers::Peer;
     use crate::gate::protocol::Submit;
 
@@ -312,6 +304,12 @@ mod tests {
         let files = vec![std::fs::File::open(cwd).expect("opens").into()];
         Asked::of(&peer, &BootId::parse(boot_id.trim()).expect("an id"), None, Vec::new(), submit, files)
             .expect("asked")
+    }
+
+    fn look_at(asked: &Asked, assessment: &Assessment, depth: Depth) -> EvidenceFacts {
+        let trusts = Trusts::default();
+        let programs = asked.finder(&trusts);
+        collect(asked, &programs, assessment, depth, Digest::of(b"fence"), "card".to_owned()).facts
     }
 
     /// One segment with these words and effects.
@@ -333,7 +331,7 @@ mod tests {
         let glob = Effect::DeletePath(Operand::Glob("*.o".to_owned()));
         let out = Effect::WritePath(Operand::Known("out.txt".to_owned()));
         let assessment = assessment(&["bash", "-e", "script.sh", "other"], vec![out, glob]);
-        let look = || collect(&asked, &assessment, Depth::Content, Digest::of(b"fence"), "card".to_owned()).facts;
+        let look = || look_at(&asked, &assessment, Depth::Content);
 
         let first = look();
         assert_eq!(first.executables.len(), 1);
@@ -350,7 +348,7 @@ mod tests {
         let second = look();
         assert_ne!(second.closure, first.closure);
         assert_eq!(second.targets[0].base.as_ref().and_then(|base| base.sha256), Some(Digest::of(b"there")));
-        let shallow = collect(&asked, &assessment, Depth::Identity, Digest::of(b"fence"), "card".to_owned()).facts;
+        let shallow = look_at(&asked, &assessment, Depth::Identity);
         assert!(shallow.closure.is_empty() && shallow.targets.is_empty() && shallow.executables.len() == 1);
     }
 
@@ -359,9 +357,7 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         std::fs::write(temp.path().join("tool"), "#!/bin/sh").expect("written");
-        let facts =
-            collect(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content, Digest::of(b"fence"), String::new())
-                .facts;
+        let facts = look_at(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content);
         assert_eq!(facts.executables[0].file.sha256, Some(Digest::of(b"#!/bin/sh")));
         assert!(!facts.executables[0].trusted);
     }
@@ -371,14 +367,7 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         nix::unistd::mkfifo(&temp.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
-        let facts = collect(
-            &asked,
-            &assessment(&["bash", "pipe"], Vec::new()),
-            Depth::Content,
-            Digest::of(b"fence"),
-            String::new(),
-        )
-        .facts;
+        let facts = look_at(&asked, &assessment(&["bash", "pipe"], Vec::new()), Depth::Content);
         assert!(facts.closure.is_empty());
     }
 }

@@ -8,6 +8,7 @@ mod daemon;
 pub mod dirs;
 mod evidence;
 mod fence;
+pub mod identity;
 pub mod peers;
 mod prepare;
 pub mod protocol;

@@ -3,6 +3,7 @@
 use super::asked::{Asked, exact_tag};
 use super::evidence::{self, Depth};
 use super::fence;
+use super::identity::Trusts;
 use super::trouble::Trouble;
 use crate::assess::{self, Assessment, Attribute, Effect, Operand};
 use crate::authorize::{Action, ActionKind, AlwaysRule, Digest, Evidence, InstallKey, RuleId, RuleKind, Subject};
@@ -20,6 +21,7 @@ pub struct Bench {
     pub assessor: Arc<Assessor>,
     pub policy: Arc<Policy>,
     pub rules: Arc<Vec<AlwaysRule>>,
+    pub trusts: Trusts,
     pub key: InstallKey,
     pub machine: Digest,
     pub fence: Arc<fence::Ground>,
@@ -46,12 +48,15 @@ pub struct Judged {
 /// # Errors
 /// Only what cannot happen with our own types.
 pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
-    let question = asked.question();
-    let raw = if asked.is_text() {
-        bench.assessor.assess(&question)
+    let mut question = asked.question();
+    let finder = asked.finder(&bench.trusts);
+    let mut raw = if asked.is_text() {
+        finder.assess(&bench.assessor, &mut question)
     } else {
         assess::unanalysed(&question, "the command is not UTF-8")
     };
+    // They were only for looking.
+    raw.names.clear();
     let verdict = held(policy::judge(&bench.policy, &raw), &bench.fence, asked.uid(), raw.class);
     let action = Action::new(ActionKind::Run, raw.class);
     let tier = bench.policy.tier().name.clone();
@@ -73,7 +78,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         Decision::Allow | Decision::Block => None,
     };
     let spec = if verdict.decision == Decision::Allow || rule.is_some() { spec.unasked() } else { spec };
-    let collected = evidence::collect(&asked, &raw, depth, spec.digest().map_err(made)?, card);
+    let collected = evidence::collect(&asked, &finder, &raw, depth, spec.digest().map_err(made)?, card);
     let evidence = Evidence::bind(&collected.facts).map_err(made)?;
     let policy = Digest::parse(bench.policy.version())
         .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
@@ -100,10 +105,11 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
 ///
 /// # Errors
 /// Only what cannot happen with our own types.
-pub fn look_again(judged: &Judged) -> Result<Digest, Trouble> {
+pub fn look_again(judged: &Judged, trusts: &Trusts) -> Result<Digest, Trouble> {
     let made = |e: serde_json::Error| Trouble::new(Code::EvidenceChanged, format!("cannot compare the evidence: {e}"));
     let shown = judged.new.evidence.facts().map_err(made)?;
-    let now = evidence::collect(&judged.asked, &judged.seen, Depth::Content, shown.fence, shown.card);
+    let finder = judged.asked.finder(trusts);
+    let now = evidence::collect(&judged.asked, &finder, &judged.seen, Depth::Content, shown.fence, shown.card);
     Ok(Evidence::bind(&now.facts).map_err(made)?.digest())
 }
 

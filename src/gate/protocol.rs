@@ -66,6 +66,9 @@ methods! {
     Status = "gate.status", Some(Socket::Approve);
     AuditLines = "audit.lines", Some(Socket::Approve);
     Policy = "policy.show", Some(Socket::Approve);
+    Trust = "trust.add", Some(Socket::Approve);
+    TrustList = "trust.list", Some(Socket::Approve);
+    TrustRemove = "trust.remove", Some(Socket::Approve);
 }
 
 /// Something parked. Its parameters are a [`Card`].
@@ -605,6 +608,39 @@ pub struct PolicyAnswer {
     pub sources: Vec<String>,
     /// The whole of it.
     pub policy: Value,
+}
+
+/// `trust.add`: a program counts as what it is called, as long as it holds exactly this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// Where it lies; its last part is what it is called.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    pub sha256: String,
+}
+
+/// `trust.remove`: by the path it was trusted at, or by the first digits of its digest (eight or more).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustRemove {
+    pub which: String,
+}
+
+/// The answer of `trust.add`, `trust.list` and `trust.remove`: what is trusted, or is no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustAnswer {
+    pub programs: Vec<TrustedProgram>,
+}
+
+/// A program trusted by its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustedProgram {
+    pub name: String,
+    pub path: String,
+    pub size: u64,
+    pub sha256: String,
+    pub by: String,
+    pub at_ms: u64,
 }
 
 /// An empty object: answer of `request.started`, `request.finished`, `approval.subscribe`.

@@ -65,6 +65,7 @@ impl Shell {
         }
         let boot_id = gate.store.now().boot_id;
         let asked = Asked::of(&self.peer, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        gate.heard(&asked.session);
         let bench = gate.bench(self.peer.uid);
         let judged = blocking(move || prepare::judge(&bench, asked)).await??;
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
@@ -247,7 +248,8 @@ impl Shell {
         let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
         let Some(row) = story.lease.filter(|row| row.lease.id == lease) else { return Err(unknown(&claim.lease)) };
         let again = Arc::clone(&judged);
-        let evidence: Digest = blocking(move || prepare::look_again(&again)).await??;
+        let trusts = gate.trusts();
+        let evidence: Digest = blocking(move || prepare::look_again(&again, &trusts)).await??;
         let policy = Digest::parse(gate.policy().version())
             .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
         let claimed = gate

@@ -244,7 +244,10 @@ async fn dispatch(
             | Method::Lockdown
             | Method::Status
             | Method::AuditLines
-            | Method::Policy => no_method(),
+            | Method::Policy
+            | Method::Trust
+            | Method::TrustList
+            | Method::TrustRemove => no_method(),
         },
         Side::Desk(desk) => match method {
             Method::ListPending => reply(desk.list_pending().await),
@@ -260,6 +263,9 @@ async fn dispatch(
             Method::Status => reply(desk.status().await),
             Method::AuditLines => reply(desk.audit_lines(params(given)?).await),
             Method::Policy => reply(desk.policy()),
+            Method::Trust => reply(desk.trust(params(given)?).await),
+            Method::TrustList => reply(desk.trust_list().await),
+            Method::TrustRemove => reply(desk.trust_remove(params(given)?).await),
             Method::Hello
             | Method::Submit
             | Method::Wait

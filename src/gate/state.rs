@@ -2,19 +2,20 @@
 //! everything that must is in the store.
 
 use super::dirs::Dirs;
+use super::identity::{Trusted, Trusts};
 use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
 use super::{cards, dirs, fence};
 use crate::authorize::fence::{Limits, Require};
-use crate::authorize::{AlwaysRule, Digest, ExecutionId, RequestId, Runner};
+use crate::authorize::{AlwaysRule, Digest, ExecutionId, RequestId, Runner, Session};
 use crate::execute::Levels;
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{Layer, LayerKind, Policy};
 use crate::record::{Context, Redacted, Redactor};
-use crate::store::{Store, StoreError, Story, runner_is_alive};
+use crate::store::{Store, StoreError, Story, TrustRow, runner_is_alive};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -30,6 +31,8 @@ pub const CLIENTS_MAX: usize = 1024;
 const EXPIRE_EVERY: Duration = Duration::from_millis(500);
 /// How often it looks whether the runner of a lost execution still lives.
 const LOST_EVERY: Duration = Duration::from_millis(100);
+/// Sessions that are remembered as askers; beyond it those that have ended are forgotten.
+const SESSIONS_MAX: usize = 4096;
 /// Users whose home directories are remembered.
 const HOMES_MAX: usize = 1024;
 
@@ -50,6 +53,9 @@ pub struct Gate {
     layers: Vec<Layer>,
     policy: RefCell<(Arc<Policy>, Stamps)>,
     rules: RefCell<Arc<Vec<AlwaysRule>>>,
+    trusts: RefCell<Trusts>,
+    /// Who has asked for anything since the gate started.
+    sessions: RefCell<Vec<Session>>,
     homes: RefCell<HashMap<u32, Option<PathBuf>>>,
     waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
     /// What clients wait for, with the text that only memory holds.
@@ -82,6 +88,7 @@ impl Gate {
         let now = store.now();
         let recovered = store.recover(runner_is_alive, now.clone()).await?;
         let rules = store.rules(now.clone()).await?;
+        let trusts = Trusts::default().with(trusted(store.trusts().await?));
         let assessor = Assessor::new().map_err(|e| {
             Trouble::new(Code::GateUnreachable, format!("cannot start the workers that read commands: {e}"))
         })?;
@@ -100,6 +107,8 @@ impl Gate {
             layers,
             policy: RefCell::new((Arc::new(policy), stamps)),
             rules: RefCell::new(Arc::new(rules)),
+            trusts: RefCell::new(trusts),
+            sessions: RefCell::default(),
             homes: RefCell::default(),
             waiters: RefCell::default(),
             waiting: RefCell::default(),
@@ -141,6 +150,7 @@ impl Gate {
             assessor: Arc::clone(&self.assessor),
             policy: self.policy(),
             rules: Arc::clone(&self.rules.borrow()),
+            trusts: self.trusts(),
             key: self.store.key().clone(),
             machine: self.machine,
             fence: Arc::new(self.ground(uid)),
@@ -156,6 +166,39 @@ impl Gate {
         let rules = self.store.rules(self.store.now()).await?;
         *self.rules.borrow_mut() = Arc::new(rules);
         Ok(())
+    }
+
+    /// What programs are trusted by their content now.
+    pub fn trusts(&self) -> Trusts {
+        self.trusts.borrow().clone()
+    }
+
+    /// What is trusted changed.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn reload_trusts(&self) -> Result<(), Trouble> {
+        let list = trusted(self.store.trusts().await?);
+        let with = self.trusts.borrow().with(list);
+        *self.trusts.borrow_mut() = with;
+        Ok(())
+    }
+
+    /// This session asks for something.
+    pub fn heard(&self, session: &Session) {
+        let mut sessions = self.sessions.borrow_mut();
+        if sessions.contains(session) {
+            return;
+        }
+        if sessions.len() >= SESSIONS_MAX {
+            sessions.retain(|session| runner_is_alive(&session.agent));
+        }
+        sessions.push(session.clone());
+    }
+
+    /// Whether some session that has asked for anything fits.
+    pub fn any_asker(&self, fits: impl Fn(&Session) -> bool) -> bool {
+        self.sessions.borrow().iter().any(fits)
     }
 
     /// The passwd home of a user.
@@ -361,6 +404,10 @@ impl From<StoreError> for Trouble {
     fn from(error: StoreError) -> Trouble {
         Trouble::new(error.code(), error.message())
     }
+}
+
+fn trusted(rows: Vec<TrustRow>) -> Vec<Trusted> {
+    rows.into_iter().map(|TrustRow { name, size, sha256, .. }| Trusted { name, size, sha256 }).collect()
 }
 
 fn stamps(layers: &[Layer]) -> Stamps {

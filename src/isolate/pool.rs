@@ -68,7 +68,8 @@ pub(super) fn batch(questions: &[Question]) -> &[Question] {
     let mut bytes = 0;
     let fits = questions.iter().take(BATCH_QUESTIONS_MAX).take_while(|question| {
         let names: usize = question.secret_names.iter().chain(&question.positional).map(String::len).sum();
-        bytes += question.text.len() + names + 4096;
+        let programs = question.programs.len() * 256;
+        bytes += question.text.len() + names + programs + 4096;
         bytes <= BATCH_BYTES_MAX
     });
     &questions[..fits.count().clamp(1, questions.len())]

@@ -108,6 +108,7 @@ wire_effects! {
 pub(super) struct Answer {
     segments: Vec<WireSegment>,
     unknowns: Vec<(Span, String)>,
+    names: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,13 +146,13 @@ impl From<Assessment> for Answer {
             WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes }
         });
         let unknowns = assessment.unknowns.into_iter().map(|Unknown { span, what }| (span, what));
-        Answer { segments: segments.collect(), unknowns: unknowns.collect() }
+        Answer { segments: segments.collect(), unknowns: unknowns.collect(), names: assessment.names }
     }
 }
 
 /// The assessment in `bytes`, if it could be the answer to `question`. The whole is computed again from its parts.
 pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
-    let Answer { segments, unknowns } = postcard::from_bytes(bytes).ok()?;
+    let Answer { segments, unknowns, names } = postcard::from_bytes(bytes).ok()?;
     let segments = segments.into_iter().map(|segment| {
         let WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes } = segment;
         let reasons = reasons.into_iter().map(|reason| {
@@ -163,7 +164,8 @@ pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
         Segment { span, depth, operator, program, argv, class, reasons, effects, attributes }
     });
     let unknowns = unknowns.into_iter().map(|(span, what)| Unknown { span, what }).collect();
-    Assessment::of(segments.collect(), unknowns).filter(|assessment| assessment.is_sound(&question.text))
+    let assessment = Assessment { names, ..Assessment::of(segments.collect(), unknowns)? };
+    assessment.is_sound(&question.text).then_some(assessment)
 }
 
 #[cfg(test)]
@@ -204,6 +206,7 @@ mod tests {
         segment.program = Some("probe".to_owned());
         assessment.unknowns = vec![Unknown { span: Span::new(0, 5), what: "it".to_owned() }];
         let assessment = Assessment::of(assessment.segments, assessment.unknowns).expect("a segment");
+        let assessment = Assessment { names: vec!["probe".to_owned()], ..assessment };
         (question, assessment)
     }
 

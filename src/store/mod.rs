@@ -52,12 +52,13 @@ mod rows;
 mod rules;
 mod schema;
 mod ticket;
+mod trusts;
 mod writer;
 
 pub use api::{Claim, Decide, Decided, NewRequest, Parked, Recovered, Requester, Swept, Verb};
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
-pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story};
+pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
 pub use ticket::Claimed;
 
 use crate::assess::Class;
@@ -361,6 +362,30 @@ impl Store {
     /// `UNKNOWN_REQUEST` where there is no such grant.
     pub fn revoke_grant(&self, grant: GrantId, by: Approver, now: Now) -> Pending<()> {
         self.writer.call(Weight::Settle, move |room| rules::revoke_grant(room, grant, &by, &now))
+    }
+
+    /// Let a program count as what it is called, by its content.
+    ///
+    /// # Errors
+    /// `LOCKDOWN`; `QUEUE_FULL` where too many are trusted.
+    pub fn trust(&self, row: TrustRow, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Full, move |room| {
+            requests::unless_locked_down(room)?;
+            trusts::add(room, &row, &now)
+        })
+    }
+
+    /// Trust what has this path, or a digest that begins so, no more.
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST` where there is nothing of the kind.
+    pub fn untrust(&self, which: String, by: Approver, now: Now) -> Pending<Vec<TrustRow>> {
+        self.writer.call(Weight::Settle, move |room| trusts::remove(room, &which, &by, &now))
+    }
+
+    /// The programs trusted by their content, oldest first.
+    pub fn trusts(&self) -> Pending<Vec<TrustRow>> {
+        self.writer.call(Weight::Read, move |room| trusts::list(room).map(Ok))
     }
 
     /// Deny everything pending, revoke every unused lease, and refuse until lifted.

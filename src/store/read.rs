@@ -25,7 +25,7 @@ impl Raw<'_> {
         parse(&text).ok_or_else(|| StoreError::corrupt(format!("column {at} holds `{}`", text.escape_debug())))
     }
 
-    fn json<T: serde::de::DeserializeOwned>(&self, at: usize) -> Result<T, StoreError> {
+    pub fn json<T: serde::de::DeserializeOwned>(&self, at: usize) -> Result<T, StoreError> {
         let text: String = self.get(at)?;
         serde_json::from_str(&text).map_err(|e| StoreError::corrupt(format!("column {at}: {e}")))
     }

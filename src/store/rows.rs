@@ -94,6 +94,19 @@ pub struct GrantRow {
     pub uses: u64,
 }
 
+/// A program that is trusted by its content, under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrustRow {
+    pub name: String,
+    pub sha256: Digest,
+    /// Bytes.
+    pub size: u64,
+    /// Where it lay when it was trusted.
+    pub path: String,
+    pub by: Approver,
+    pub wall_ms: i64,
+}
+
 /// One line of history.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryRow {

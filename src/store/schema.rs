@@ -114,6 +114,12 @@ fn first() -> String {
     sql
 }
 
+/// Programs that are trusted by their content.
+const SECOND: &str = "CREATE TABLE trusts (
+    name TEXT NOT NULL CHECK (length(name) > 0), sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
+    size INTEGER NOT NULL CHECK (size >= 0), path TEXT NOT NULL, approver TEXT NOT NULL, wall INTEGER NOT NULL,
+    PRIMARY KEY (name, sha256)) STRICT;";
+
 /// Open the database, bring it to this version's schema, and read where its audit chain ends.
 pub fn open(place: &Place) -> Result<(Connection, Chain), StoreError> {
     if rusqlite::version_number() != rusqlite::ffi::SQLITE_VERSION_NUMBER {
@@ -164,14 +170,17 @@ fn check(db: &Connection, path: &std::path::Path) -> Result<(), StoreError> {
 
 fn migrate(db: &mut Connection) -> Result<(), StoreError> {
     let first = first();
-    let migrations = Migrations::new(vec![M::up(&first)]);
+    let steps = vec![M::up(&first), M::up(SECOND)];
+    let newest = steps.len();
+    let migrations = Migrations::new(steps);
     let refused = |e: rusqlite_migration::Error| match e {
         rusqlite_migration::Error::RusqliteError { err, .. } => StoreError::from(err),
         other => StoreError::new(Code::StoreUnavailable, other.to_string()),
     };
     match migrations.current_version(db).map_err(refused)? {
         SchemaVersion::Outside(version) => {
-            Err(StoreError::new(Code::StoreTooNew, format!("the schema has version {version}, this tollgate knows 1")))
+            let text = format!("the schema has version {version}, this tollgate knows {newest}");
+            Err(StoreError::new(Code::StoreTooNew, text))
         }
         SchemaVersion::Inside(_) | SchemaVersion::NoneSet => migrations.to_latest(db).map_err(refused),
     }

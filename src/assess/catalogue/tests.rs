@@ -4,16 +4,13 @@ use super::*;
 use crate::assess::reading::{Arg, Ground, Inflow, Nested, Value};
 use crate::assess::{Dialect, Span};
 
+include!(concat!(env!("OUT_DIR"), "/catalogue_sources.rs"));
+
 /// What the build packed, compiled again from the files of this source tree.
 fn compiled() -> &'static compile::Compiled {
     static COMPILED: std::sync::OnceLock<compile::Compiled> = std::sync::OnceLock::new();
     COMPILED.get_or_init(|| {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/catalogue");
-        let paths = std::fs::read_dir(folder).expect("a readable folder").map(|entry| entry.expect("readable").path());
-        let files: Vec<(String, String)> = paths
-            .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
-            .map(|path| (path.display().to_string(), std::fs::read_to_string(path).expect("a readable file")))
-            .collect();
+        let files: Vec<_> = SOURCES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         compile::compile(&files).expect("a catalogue without faults")
     })
 }

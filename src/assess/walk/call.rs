@@ -3,9 +3,9 @@
 use super::{Called, Frame, Walk};
 use crate::assess::analyzers::say;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
-use crate::assess::scope::{Body, Function, Origin, Positional};
+use crate::assess::scope::{Body, Function, Origin, Place, Positional};
 use crate::assess::words::value;
-use crate::assess::{Attribute, Class, Code, Effect, Operand, Span, Unknown};
+use crate::assess::{Attribute, Class, Code, Effect, Is, Operand, Span, Unknown};
 use std::rc::Rc;
 
 /// Directories whose programs only root can change.
@@ -105,11 +105,11 @@ impl Walk<'_> {
                 format!("`{}` is a function on some ways here and something else on others", typed.escape_debug());
             self.opaque(slot, Code::Shadowed, Class::Write, span, text);
         }
-        let Some(name) = system_name(typed) else {
-            self.segments[slot].attributes.insert(Attribute::Opaque);
-            self.segments[slot].effects.push(Effect::Exec(Operand::Known(typed.to_owned())));
+        let found = self.question.programs.iter().find(|program| program.name == typed).map(|program| &program.is);
+        self.takes_for_a_program(typed, names);
+        let Some(name) = system_name(typed).or_else(|| self.known_file(typed, found)) else {
             let text = format!("{} is not a program of the system", say::cut(typed));
-            self.raise(slot, Code::OutsidePath, Class::Write, span, text);
+            self.somebodys(slot, typed, Code::OutsidePath, span, text, hint_of(found));
             // It may be the program it is called like, in a private place: that can only raise.
             let called = typed.rsplit('/').next().unwrap_or(typed);
             if self.names_a_program(called) && !self.shell_program(slot, called, args, origin) {
@@ -129,14 +129,52 @@ impl Walk<'_> {
         if names != Names::Programs && plain && self.builtin(slot, name, args, origin) {
             return;
         }
-        if self.shell_program(slot, name, args, origin) {
-            return;
-        }
         if name == "tollgate" || name == "tollsh" {
             self.tollgate(slot, args);
-            return;
+        } else if !self.shell_program(slot, name, args, origin) {
+            self.program(slot, name, args, plain);
         }
-        self.program(slot, name, args, plain);
+        self.identify(slot, typed, found, span);
+    }
+
+    // -- which file a name is ---------------------------------------------------------------------------------------
+
+    /// Notes a name whose file decides what runs, for whoever can look.
+    fn takes_for_a_program(&mut self, typed: &str, names: Names) {
+        let builtin = names != Names::Programs && crate::facts::builtins::is_builtin(typed);
+        if !builtin && !self.names.contains(typed) {
+            self.names.insert(typed.to_owned());
+        }
+    }
+
+    /// The name of a file outside of the system that was found to be the program it is called like.
+    fn known_file<'t>(&self, typed: &'t str, found: Option<&Is>) -> Option<&'t str> {
+        let is_it = match found? {
+            Is::Itself => true,
+            Is::Here => self.scope.place == Place::Start,
+            Is::Another { .. } => false,
+        };
+        typed.rsplit('/').next().filter(|name| is_it && !name.is_empty())
+    }
+
+    /// What only observes does so if it is the program of its name; what does more is held to that anyway.
+    fn identify(&mut self, slot: usize, typed: &str, found: Option<&Is>, span: Span) {
+        let why = match found {
+            None | Some(Is::Itself) => return,
+            Some(Is::Here) if self.scope.place == Place::Start => return,
+            Some(Is::Here) => format!("which file `{}` is depends on the directory it runs in", typed.escape_debug()),
+            Some(Is::Another { why, .. }) => why.clone(),
+        };
+        if self.segments[slot].class == Class::Read {
+            self.somebodys(slot, typed, Code::AnotherProgram, span, why, hint_of(found));
+        }
+    }
+
+    /// A program that anybody could have written runs.
+    fn somebodys(&mut self, slot: usize, typed: &str, code: Code, span: Span, text: String, hint: Option<&str>) {
+        self.segments[slot].attributes.insert(Attribute::Opaque);
+        self.segments[slot].effects.push(Effect::Exec(Operand::Known(typed.to_owned())));
+        self.raise_hint(slot, code, Class::Write, span, text, hint);
     }
 
     /// A program by its catalogue entry.
@@ -294,6 +332,13 @@ impl Walk<'_> {
                 self.raise(slot, Code::GatePath, Class::Write, span, text);
             }
         }
+    }
+}
+
+fn hint_of(found: Option<&Is>) -> Option<&str> {
+    match found {
+        Some(Is::Another { hint, .. }) => hint.as_deref(),
+        Some(Is::Itself | Is::Here) | None => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::assess::reading::{Arg, Inflow};
 use crate::assess::syntax::{Command, CommandKind, RedirectOperator, RedirectTarget, Script};
 use crate::assess::words::Words;
+use crate::assess::{Is, Program};
 use crate::facts::limits::VALUE_BYTES_MAX;
 
 /// The output of a substitution, trailing newlines included.
@@ -52,8 +53,7 @@ pub fn is_one_word(words: &Words<'_>, script: &Script) -> bool {
     // `id -u` needs its option; without one `uname` and the others print one word as well.
     let enough = *name != "id" || rest.len() == 1;
     row.is_some_and(|(_, options)| enough && rest.len() <= 1 && rest.iter().all(|word| options.contains(word)))
-        && words.scope.function(name).is_none()
-        && !words.scope.is_shadowed(name)
+        && is_what_it_is_called(words, name)
 }
 
 /// The output of one command that reads `inflow`.
@@ -75,7 +75,7 @@ pub fn printed(words: &Words<'_>, command: &Command, inflow: &Inflow) -> Option<
     }
     let args: Vec<&str> = args.iter().map(Arg::text).collect::<Option<_>>()?;
     let (name, rest) = args.split_first()?;
-    if words.scope.function(name).is_some() || words.scope.is_shadowed(name) {
+    if !is_what_it_is_called(words, name) {
         return None;
     }
     let text = match (*name, rest) {
@@ -111,6 +111,12 @@ pub fn given(words: &Words<'_>, command: &Command) -> Option<String> {
         input = Some(text);
     }
     input
+}
+
+/// Whether nothing makes another program of this name.
+fn is_what_it_is_called(words: &Words<'_>, name: &str) -> bool {
+    let elsewhere = |program: &Program| program.name == name && !matches!(program.is, Is::Itself);
+    words.scope.function(name).is_none() && !words.scope.is_shadowed(name) && !words.programs.iter().any(elsewhere)
 }
 
 fn known(value: crate::assess::reading::Value) -> Option<String> {

@@ -30,6 +30,7 @@ use super::{
 };
 use crate::facts::limits::{REASONS_MAX, SEGMENTS_MAX, WALK_BYTES_MAX, WALK_DEPTH_MAX, WALK_NODES_MAX};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Answers for text that parses; `unanalysed` for the rest.
@@ -91,6 +92,8 @@ pub(super) struct Walk<'q> {
     scope: Scope,
     segments: Vec<Segment>,
     unknowns: Vec<Unknown>,
+    /// Names that were taken for programs.
+    names: BTreeSet<String>,
     /// Nesting shown to people.
     depth: u16,
     /// Nesting of this walk's own calls.
@@ -140,6 +143,7 @@ impl<'q> Walk<'q> {
             scope: Scope::new(positional),
             segments: Vec::new(),
             unknowns: Vec::new(),
+            names: BTreeSet::new(),
             depth: 0,
             level: 0,
             text_depth: 0,
@@ -170,7 +174,7 @@ impl<'q> Walk<'q> {
             return whole;
         }
         match Assessment::of(self.segments, self.unknowns) {
-            Some(assessment) => assessment,
+            Some(assessment) => Assessment { names: self.names.into_iter().collect(), ..assessment },
             None => unanalysed(self.question, "there is no command in it"),
         }
     }
@@ -249,6 +253,7 @@ impl<'q> Walk<'q> {
             dialect: self.dialect,
             here: self.here,
             spent: &self.spent,
+            programs: &self.question.programs,
         }
     }
 

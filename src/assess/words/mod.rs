@@ -11,7 +11,7 @@ pub mod value;
 use super::reading::{Arg, Value};
 use super::scope::{Place, Scope};
 use super::syntax::{Part, PartKind, Word};
-use super::{Dialect, Span};
+use super::{Dialect, Program, Span};
 use braces::Piece;
 use std::cell::Cell;
 use value::{append, known, prefix, unknown};
@@ -28,6 +28,8 @@ pub struct Words<'a> {
     pub here: Option<Span>,
     /// Bytes evaluated so far.
     pub spent: &'a Cell<usize>,
+    /// What was found out about names of programs.
+    pub programs: &'a [Program],
 }
 
 /// How an unquoted expansion is treated.
