@@ -1,5 +1,6 @@
 //! Turns `policies/catalogue/*.toml` into one packed table, and refuses what is not strict enough.
 
+use sha2::{Digest as _, Sha256};
 use std::path::Path;
 
 #[path = "src/assess/catalogue/check.rs"]
@@ -19,7 +20,11 @@ mod packed;
 #[allow(dead_code)]
 mod schema;
 
+/// What decides about classes.
+const CLASSIFIER: &[&str] = &["policies/catalogue", "src/assess", "Cargo.lock"];
+
 fn main() {
+    fingerprint();
     let folder = Path::new("policies/catalogue");
     println!("cargo:rerun-if-changed=policies/catalogue");
     println!("cargo:rerun-if-changed=src/assess/class.rs");
@@ -69,4 +74,30 @@ fn sources(paths: &[std::path::PathBuf]) -> String {
     }
     out.push_str("];\n");
     out
+}
+
+/// One digest over every file that decides about classes, for the version of a policy.
+fn fingerprint() {
+    let mut open: Vec<std::path::PathBuf> = CLASSIFIER.iter().map(Into::into).collect();
+    let mut files = Vec::new();
+    while let Some(path) = open.pop() {
+        println!("cargo:rerun-if-changed={}", path.display());
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("a readable folder");
+            open.extend(entries.map(|entry| entry.expect("a readable folder").path()));
+        } else if path.exists() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut hasher = Sha256::new();
+    hasher.update(env!("CARGO_PKG_VERSION"));
+    for path in files {
+        let content = std::fs::read(&path).expect("a readable file");
+        hasher.update(path.to_string_lossy().as_bytes());
+        hasher.update((content.len() as u64).to_be_bytes());
+        hasher.update(&content);
+    }
+    let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("cargo:rustc-env=TOLLGATE_CLASSIFIER={digest}");
 }

@@ -11,6 +11,8 @@ mod gate_protocol;
 mod gate_start;
 mod golden;
 mod isolate;
+mod policy_broken;
+mod policy_model;
 mod policy_table;
 mod readme;
 mod redact_properties;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use tollgate::assess::{Assessment, Attribute, Attributes, Class, Code, Effect, Operand, Reason, Segment, Span};
-use tollgate::policy::{Decision, Layer, LayerKind, Policy, judge};
+use tollgate::policy::{Circumstances, Decision, Layer, LayerKind, Policy, Verdict};
 
 fn segment(words: &[&str], class: Class, attributes: &[Attribute], effects: Vec<Effect>) -> Segment {
     Segment {
@@ -20,6 +20,11 @@ fn segment(words: &[&str], class: Class, attributes: &[Attribute], effects: Vec<
 
 fn one(words: &[&str], class: Class, attributes: &[Attribute]) -> Assessment {
     Assessment::of(vec![segment(words, class, attributes, Vec::new())], Vec::new()).expect("one segment")
+}
+
+/// Where nothing else is known.
+fn judge(policy: &Policy, assessment: &Assessment) -> Verdict {
+    tollgate::policy::judge(policy, assessment, &Circumstances::UNKNOWN)
 }
 
 fn policy(text: &str) -> Policy {
@@ -116,7 +121,7 @@ fn a_lower_layer_only_tightens() {
     let at = |name: &str, text: &str| {
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("written");
-        Layer { kind: LayerKind::User, path }
+        Layer { kind: if name == "top.toml" { LayerKind::System } else { LayerKind::User }, path }
     };
     let load = |top: &str, lower: &str| Policy::load(&[at("top.toml", top), at("low.toml", lower)], uid);
     let cells = |p: &Policy| Class::ALL.map(|c| p.tier().cells.of(c));
@@ -137,78 +142,5 @@ fn a_lower_layer_only_tightens() {
     ] {
         let error = load("version = 1\n[approvers]\nsame_user = false\n", loosening).expect_err(loosening);
         assert!(error.to_string().contains("low.toml"), "{error}");
-    }
-}
-
-#[test]
-fn the_version_changes_with_what_is_decided_and_with_nothing_else() {
-    let base = policy("version = 1\n").version().to_owned();
-    assert_eq!(policy("# a comment\nversion = 1\n[autonomy]\nlevel = \"supervised\"\n").version(), base);
-    for other in [
-        "version = 1\n[autonomy]\nlevel = \"full\"\n",
-        "version = 1\n[tiers.supervised]\nwrite = \"block\"\n",
-        "version = 1\n[autonomy]\nauto_approve = [\"cargo test\"]\n",
-        "version = 1\n[wait]\nlease_s = 5\n",
-        "version = 1\n[approvers]\nsame_user = false\n",
-    ] {
-        assert_ne!(policy(other).version(), base, "{other}");
-    }
-}
-
-#[test]
-fn a_broken_policy_is_refused_with_its_line_and_a_remedy() {
-    let table = [
-        ("", None, "version"),
-        ("version = 2", None, "Write `version = 1`"),
-        ("version = 1\n[autonmy]\nlevel = \"full\"", Some(2), "Write `autonomy`"),
-        ("version = 1\n[autonomy]\nlevl = \"full\"", Some(3), "Write `level`"),
-        ("version = 1\n[autonomy]\nlevel = \"fulll\"", None, "Write one of: readonly, supervised, full"),
-        ("version = 1\n[tiers.supervised]\nwrite = \"alow\"", Some(3), "Write `allow`"),
-        ("version = 1\n[tiers.mine]\nread = \"allow\"", None, "Name all five classes"),
-        ("version = 1\n[autonomy]\nauto_approve = [\"a\",\n \"bash x\"]", Some(4), "Approve such commands one by one"),
-        ("version = 1\n[autonomy]\nauto_approve = [\"*\"]", Some(3), "plain name"),
-        ("version = 1\n[autonomy]\nauto_approve = [\"git $X\"]", Some(3), "literal words"),
-        ("version = 1\n[wait]\nrequest_s = 0", None, "at least one second"),
-        ("version = \"1\"", Some(1), "Correct the line"),
-        ("version = 1\n[autonomy", Some(2), "Correct the line"),
-    ];
-    for (text, line, remedy) in table {
-        let error = Policy::from_text(Path::new("p.toml"), text).expect_err(text);
-        if let Some(line) = line {
-            assert_eq!(error.line, Some(line), "{text}: {error}");
-        }
-        assert!(error.to_string().contains(remedy), "{text}: {error}");
-    }
-}
-
-#[test]
-fn a_file_that_somebody_else_could_have_written_is_refused() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().expect("a directory");
-    let uid = nix::unistd::getuid().as_raw();
-    let path = dir.path().join("policy.toml");
-    let load = || Policy::load(&[Layer { kind: LayerKind::User, path: path.clone() }], uid).map(|_| ());
-    let says = |want: &str| {
-        let error = load().expect_err(want);
-        assert!(error.to_string().contains(want), "{error}");
-    };
-    assert_eq!(load(), Ok(()), "a missing file is an empty layer");
-    std::fs::write(&path, "version = 1\n").expect("written");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).expect("chmod");
-    says("chmod go-w");
-    std::fs::remove_file(&path).expect("removed");
-    std::os::unix::fs::symlink("/etc/hostname", &path).expect("linked");
-    says("symbolic link");
-    std::fs::remove_file(&path).expect("removed");
-    std::fs::create_dir(&path).expect("made");
-    says("regular file");
-    std::fs::remove_dir(&path).expect("removed");
-    std::fs::write(&path, vec![b'#'; 1024 * 1024 + 1]).expect("written");
-    says("larger than");
-    std::fs::write(&path, b"version = 1 # \xff\n").expect("written");
-    says("UTF-8");
-    let foreign = Policy::load(&[Layer { kind: LayerKind::User, path: path.clone() }], uid + 1);
-    if uid != 0 {
-        assert!(foreign.expect_err("not ours").to_string().contains("owner"));
     }
 }

@@ -6,7 +6,7 @@ use tollgate::record::redact::Stream;
 use tollgate::record::{Context, Redactor};
 
 fn redactor() -> Redactor {
-    Redactor::new(Context { home: Some("/home/ann".into()), user: Some("ann".into()), env: Vec::new() })
+    Redactor::new(Context { home: Some("/home/ann".into()), user: Some("ann".into()), ..Context::default() })
 }
 
 /// Pieces that stand around a secret, with `@` where it goes.

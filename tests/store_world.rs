@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use tollgate::assess::{Class, Question, unanalysed};
 use tollgate::authorize::subject::{Place, Stdin};
 use tollgate::authorize::*;
-use tollgate::policy::{Decision, Verdict};
+use tollgate::policy::{Decision, LimitValues, Recorded, Verdict};
 use tollgate::record::{Context, Redacted, Redactor};
 use tollgate::store::*;
 
@@ -129,13 +129,17 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         policy: policy(),
         assessment,
         fence: FenceSpec::of(class),
-        verdict: Verdict { decision: Decision::Prompt, rule: "tier.supervised".into(), why: "asks".into() },
+        verdict: Verdict { decision: Decision::Prompt, rule: "tier.supervised".into(), why: "asks".into(), lift: None },
         tier: "supervised".into(),
         action,
         command: red(command),
         cwd: red("~/project"),
         hides_code: false,
         ttl_ms: 600_000,
+        kin: Digest::of(command.as_bytes()),
+        around: Recorded::NOTHING,
+        limits: LimitValues::BUILT_IN,
+        needed: 1,
     }
 }
 

@@ -201,6 +201,22 @@ fn gate() -> Check {
             Ok(status) => {
                 let locked = if status.locked { ", locked down" } else { "" };
                 let found = format!("pid {}, tier {}, {} waiting{locked}", status.pid, status.tier, status.pending);
+                if let Some(why) = status.policy_refused {
+                    return check(
+                        "gate",
+                        State::Less,
+                        format!("{found}; the policy on disk is refused: {why}"),
+                        Some("Correct the policy file; the old policy stays in force until then"),
+                    );
+                }
+                if status.off {
+                    return check(
+                        "gate",
+                        State::Less,
+                        format!("{found}; SWITCHED OFF by the policy: nobody is asked"),
+                        Some("Take `[gate] enabled = false` out of the topmost policy"),
+                    );
+                }
                 match status.store {
                     Some(why) => check(
                         "gate",

@@ -80,15 +80,8 @@ fn show(json: bool) -> Done {
 /// What a gate started now would use.
 fn of_files() -> Result<PolicyAnswer, Failure> {
     let policy = in_use()?.map_err(refused)?;
-    let odd = |e: serde_json::Error| Failure::no(format!("the policy has no form in JSON: {e}"), "Report it");
-    Ok(PolicyAnswer {
-        version: policy.version().to_owned(),
-        tier: visible(&policy.tier().name),
-        cells: policy.tier().cells,
-        doubt: policy.tier().doubt,
-        sources: policy.sources().iter().map(|path| visible(&path.to_string_lossy())).collect(),
-        policy: serde_json::to_value(&policy).map_err(odd)?,
-    })
+    PolicyAnswer::of(&policy, None)
+        .map_err(|e| Failure::no(format!("the policy has no form in JSON: {e}"), "Report it"))
 }
 
 fn refused(error: PolicyError) -> Failure {

@@ -33,6 +33,7 @@ pub fn run(args: Args) -> Done {
     let context = Context {
         home: std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok()),
         user: std::env::var("USER").ok(),
+        patterns: Vec::new(),
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
@@ -104,7 +105,8 @@ fn stream() -> Done {
         match serde_json::from_slice::<Asked>(&line) {
             Ok(asked) => {
                 let Known { home, user, env } = asked.ctx;
-                let redactor = Redactor::new(Context { home, user, env: env.into_iter().collect() });
+                let redactor =
+                    Redactor::new(Context { home, user, env: env.into_iter().collect(), patterns: Vec::new() });
                 let output = match asked.mode {
                     Mode::Command => redactor.command(&asked.input),
                     Mode::Output => redactor.output(asked.input.as_bytes()),

@@ -51,6 +51,9 @@ pub const PARK_WAIT_S: u64 = 110;
 /// Parked requests of one session and of one user.
 pub const PENDING_PER_SESSION_MAX: u64 = 20;
 pub const PENDING_PER_UID_MAX: u64 = 200;
+/// After so many denials of the same programs and effects the next is denied without asking, for so long.
+pub const DENIALS: u64 = 3;
+pub const DENIED_FOR_S: u64 = 15 * 60;
 /// One audit record as a line of JSON.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 * 1024;
 /// Lines of the audit chain in one answer of the gate: escaped once more, each can become two.

@@ -15,3 +15,7 @@ pub use id::{ExecutionId, GrantId, IdPrefix, LeaseId, ProposalId, RequestId, Rul
 
 /// What this build calls itself on the sockets and in policy versions.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
+
+/// SHA-256 over everything that decides about classes, in hexadecimal: the catalogue, the code of the first room, the
+/// parsers' versions. Part of every policy version.
+pub const CLASSIFIER: &str = env!("TOLLGATE_CLASSIFIER");

@@ -178,7 +178,8 @@ impl Desk {
         let gate = &self.gate;
         let story = self.story(&by.id).await?;
         let approver = self.approver(&story)?;
-        let ttl_ms = i64::try_from(gate.policy().request_ttl().as_millis()).unwrap_or(i64::MAX);
+        let ttl_ms =
+            i64::try_from(gate.policy().request_ttl(story.request.action.class).as_millis()).unwrap_or(i64::MAX);
         let deadline = gate.store.extend(story.request.id, ttl_ms, approver, gate.store.now()).await?;
         Ok(p::Extended { id: story.request.id.to_string(), expires_ms: cards::ms(deadline.wall_ms.1) })
     }
@@ -252,6 +253,8 @@ impl Desk {
             pending,
             clients: gate.clients.get() as u64,
             locked: gate.store.is_locked_down(),
+            policy_refused: gate.policy_error().map(|error| visible(&error.to_string())),
+            off: policy.is_off(),
             store,
         })
     }
@@ -274,15 +277,8 @@ impl Desk {
     pub fn policy(&self) -> Result<p::PolicyAnswer, Trouble> {
         self.untainted()?;
         let policy = self.gate.policy();
-        let odd = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("the policy has no form in JSON: {e}"));
-        Ok(p::PolicyAnswer {
-            version: policy.version().to_owned(),
-            tier: visible(&policy.tier().name),
-            cells: policy.tier().cells,
-            doubt: policy.tier().doubt,
-            sources: policy.sources().iter().map(|path| visible(&path.to_string_lossy())).collect(),
-            policy: serde_json::to_value(&*policy).map_err(odd)?,
-        })
+        p::PolicyAnswer::of(&policy, self.gate.policy_error().as_ref())
+            .map_err(|e| Trouble::new(Code::BadRequest, format!("the policy has no form in JSON: {e}")))
     }
 
     /// Whether this peer may say what the programs of every session are: it belongs to none that asks.

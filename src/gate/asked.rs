@@ -11,6 +11,8 @@ use crate::authorize::{Action, BootId, Bytes, Digest, InstallKey, Runner, Sessio
 use crate::execute::workspace;
 use crate::facts::codes::Code;
 use crate::facts::environment;
+use crate::policy::Policy;
+use crate::policy::model::Origin;
 use crate::record::redact::is_secret_name;
 use crate::record::{Context, Redacted, Redactor, visible};
 use std::collections::HashMap;
@@ -18,6 +20,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One submit and its asker.
 #[derive(Debug)]
@@ -27,6 +30,9 @@ pub struct Asked {
     pub session: Session,
     /// The agent's program, for people.
     pub agent: Redacted,
+    /// The agent's program, as the kernel names it; empty where it does not.
+    pub program: PathBuf,
+    pub origin: Origin,
     pub home: Option<PathBuf>,
     /// The directory the command may write below, where there is one.
     pub workspace: Option<PathBuf>,
@@ -36,6 +42,7 @@ pub struct Asked {
     uid: u32,
     identity: Identity,
     files: HashMap<Vec<u8>, OwnedFd>,
+    policy: Arc<Policy>,
 }
 
 impl Asked {
@@ -43,6 +50,7 @@ impl Asked {
     /// The descriptors do not fit their names, or the first is no directory.
     pub fn of(
         peer: &Peer,
+        policy: Arc<Policy>,
         boot_id: &BootId,
         home: Option<PathBuf>,
         forbidden: Vec<PathBuf>,
@@ -65,17 +73,20 @@ impl Asked {
             home: home.as_ref().map(|home| home.to_string_lossy().into_owned()),
             user: None,
             env: variables(&submit)
-                .filter(|(name, _)| is_secret_name(name))
+                .filter(|(name, _)| is_secret(&policy, name))
                 .map(|(name, value)| {
                     (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
                 })
                 .collect(),
+            patterns: policy.redact().to_vec(),
         });
         let workspace = workspace::of(&path, workspace::Never { home: home.as_deref(), forbidden: &forbidden });
         Ok(Asked {
             cwd,
             session: Session { uid: peer.uid, agent: leader },
             agent: redactor.output(described(&agent.exe, submit.label.as_deref()).as_bytes()),
+            origin: peer.origin(),
+            program: agent.exe,
             home,
             workspace,
             forbidden,
@@ -84,6 +95,7 @@ impl Asked {
             identity: peer.identity.clone(),
             submit,
             files,
+            policy,
         })
     }
 
@@ -140,7 +152,7 @@ impl Asked {
             workspace: self.workspace.as_deref().map(text),
             home: self.home.as_deref().map(text),
             secret_names: variables(&self.submit)
-                .filter(|(name, _)| is_secret_name(name))
+                .filter(|(name, _)| is_secret(&self.policy, name))
                 .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
                 .collect(),
             programs: Vec::new(),
@@ -159,7 +171,8 @@ impl Asked {
     /// None in practice; see [`Subject::bind`].
     pub fn subject(&self, key: &InstallKey, machine: Digest, tier: &str, action: Action) -> Result<Subject, Trouble> {
         let submit = &self.submit;
-        let mut entries: Vec<&[u8]> = submit.env.iter().map(|entry| &entry.0[..]).filter(|e| matters(e)).collect();
+        let mut entries: Vec<&[u8]> =
+            submit.env.iter().map(|entry| &entry.0[..]).filter(|entry| matters(&self.policy, entry)).collect();
         entries.sort_unstable();
         let mut influence: Vec<String> = variables(submit)
             .filter(|(name, _)| environment::is_influence(name))
@@ -236,7 +249,12 @@ fn variables(submit: &Submit) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn matters(entry: &[u8]) -> bool {
+fn matters(policy: &Policy, entry: &[u8]) -> bool {
     let end = memchr::memchr(b'=', entry).unwrap_or(entry.len());
-    !environment::is_volatile(&entry[..end])
+    let name = &entry[..end];
+    !environment::is_volatile(name) && !policy.is_volatile_variable(&String::from_utf8_lossy(name))
+}
+
+fn is_secret(policy: &Policy, name: &[u8]) -> bool {
+    is_secret_name(name) || policy.is_secret_variable(&String::from_utf8_lossy(name))
 }

@@ -111,7 +111,7 @@ pub fn decided(story: &Story) -> Option<p::Decided> {
 }
 
 /// The words of decisions that end a wait.
-const DECISIONS: &[&str] = &["approve_once", "approve_always", "deny", "lockdown"];
+const DECISIONS: &[&str] = &["approve_once", "approve_always", "deny", "auto_deny", "lockdown"];
 
 fn decided_row(row: &RequestRow, decision: Option<&DecisionRow>, lease: Option<&LeaseRow>) -> Option<p::Decided> {
     let state = match row.state {

@@ -104,7 +104,7 @@ async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, Ow
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = reload.recv() => drop(gate.policy()),
+            _ = reload.recv() => gate.reload_policy(),
             () = tokio::time::sleep(PRESENT_EVERY) => {
                 // Nobody can reach a gate whose directory is gone (a session that ended, a test).
                 if std::fs::symlink_metadata(gate.run.join(REQUEST_SOCKET)).is_err() {

@@ -302,7 +302,8 @@ mod tests {
         }))
         .expect("a submit");
         let files = vec![std::fs::File::open(cwd).expect("opens").into()];
-        Asked::of(&peer, &BootId::parse(boot_id.trim()).expect("an id"), None, Vec::new(), submit, files)
+        let policy = std::sync::Arc::new(crate::policy::Policy::built_in());
+        Asked::of(&peer, policy, &BootId::parse(boot_id.trim()).expect("an id"), None, Vec::new(), submit, files)
             .expect("asked")
     }
 

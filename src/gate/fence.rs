@@ -5,8 +5,9 @@ use super::asked::Asked;
 use crate::assess::{self, Assessment, Class, Effect, Operand, places};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Internet, Level, Limits, Require, View};
-use crate::execute::{Levels, users_of};
+use crate::execute::{Levels, users_of, workspace};
 use crate::facts::Bytes;
+use crate::policy::{Policy, model};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -71,14 +72,20 @@ impl Ground {
         if full && (!hides_owners || self.require == Require::Full) { Level::Full } else { Level::Landlock }
     }
 
-    /// Why nothing of this class may run unasked here: the policy requires what the machine does not give.
-    pub fn lacks(&self, uid: u32, class: Class) -> Option<String> {
-        let level = self.level(uid, class);
-        if self.require.takes(level) {
-            return None;
+    /// The same as the judge knows it; `None` where nothing can be fenced.
+    pub fn offers(&self, uid: u32, class: Class) -> Option<model::Level> {
+        match self.level(uid, class) {
+            Level::Full => Some(model::Level::Full),
+            Level::Landlock => self.levels.has(Level::Landlock).then_some(model::Level::Landlock),
         }
-        let why = self.levels.not_full.as_deref().unwrap_or("see `tollgate doctor`");
-        Some(format!("the policy requires fence level full, and this machine gives {}: {why}", level.name()))
+    }
+}
+
+/// What the policy takes for this class. The judge makes what is held by less wait for a person.
+pub fn require(policy: &Policy, class: Class) -> Require {
+    match policy.fence_needed(class) {
+        Some(model::Level::Full) => Require::Full,
+        Some(model::Level::Landlock) | None => Require::Either,
     }
 }
 
@@ -90,7 +97,7 @@ pub struct Target {
 }
 
 /// The whole description, as a person would be asked for it. What runs unasked gets [`FenceSpec::unasked`] of it.
-pub fn derive(ground: &Ground, asked: &Asked, assessment: &Assessment) -> FenceSpec {
+pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Assessment) -> FenceSpec {
     let class = assessment.class;
     let uid = asked.uid();
     let bytes = |path: &Path| Bytes::from(path.as_os_str());
@@ -121,6 +128,12 @@ pub fn derive(ground: &Ground, asked: &Asked, assessment: &Assessment) -> FenceS
     spec.home = asked.home.as_deref().map(bytes);
     if let (true, Some(home)) = (class >= Class::Install, &asked.home) {
         spec.caches = CACHES.iter().map(|leaf| bytes(&home.join(leaf))).collect();
+    }
+    if class >= Class::Write {
+        // Places the policy opens, where they are there and may be opened at all.
+        let never = workspace::Never { home: asked.home.as_deref(), forbidden: &asked.forbidden };
+        let roots = policy.values().paths.write.iter().map(|path| absolute(asked, path));
+        spec.caches.extend(roots.filter(|root| never.permits(root)).map(|root| bytes(&root)));
     }
     spec.forbidden = list(&asked.forbidden);
     spec.hidden = list(&ground.hidden);
@@ -292,18 +305,18 @@ mod tests {
     fn the_best_level_is_taken_and_a_missing_one_is_said() {
         use Class::{Network, Read};
         use Level::{Full, Landlock};
-        for (full, require, uid, class, level, lacks) in [
-            (true, Require::Either, 7, Read, Full, false),
-            (true, Require::Either, 7, Network, Landlock, false),
-            (true, Require::Either, 0, Network, Full, false),
-            (true, Require::Full, 7, Network, Full, false),
-            (true, Require::Landlock, 7, Read, Landlock, false),
-            (false, Require::Either, 7, Read, Landlock, false),
-            (false, Require::Full, 7, Read, Landlock, true),
+        for (full, require, uid, class, level) in [
+            (true, Require::Either, 7, Read, Full),
+            (true, Require::Either, 7, Network, Landlock),
+            (true, Require::Either, 0, Network, Full),
+            (true, Require::Full, 7, Network, Full),
+            (true, Require::Landlock, 7, Read, Landlock),
+            (false, Require::Either, 7, Read, Landlock),
+            (false, Require::Full, 7, Read, Landlock),
         ] {
             let ground = ground(full, require);
             assert_eq!(ground.level(uid, class), level, "{full} {require:?} {uid} {class}");
-            assert_eq!(ground.lacks(uid, class).is_some(), lacks, "{full} {require:?} {uid} {class}");
+            assert_eq!(ground.offers(uid, class).map(model::Word::name), Some(level.name()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The daemon: two Unix sockets (requesters, approvers), the protocol, and the wiring of the rooms. No rule of its own.
 
 mod approvals;
+mod around;
 mod asked;
 mod cards;
 pub mod client;

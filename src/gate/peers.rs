@@ -3,6 +3,7 @@
 use super::dirs;
 use super::trouble::Trouble;
 use crate::facts::codes::Code;
+use crate::policy::model::Origin;
 use nix::sys::socket::{getsockopt, sockopt};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -11,6 +12,11 @@ use std::path::PathBuf;
 const ANCESTORS_MAX: usize = 128;
 /// The namespaces whose difference taints.
 const NAMESPACES: [&str; 3] = ["user", "mnt", "pid"];
+
+/// Programs that start others when a time has come, and their units.
+const SCHEDULERS: [&str; 6] = ["anacron", "atd", "cron", "crond", "cronie", "fcron"];
+/// Where they stand.
+const SCHEDULER_DIRS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/usr/local/sbin"];
 
 /// One process as `/proc` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +75,18 @@ impl Process {
         let (parent, started) = parse_stat(&stat)?;
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         Some(Process { pid, parent, started, exe })
+    }
+}
+
+impl Process {
+    /// Its name and user are for all to read, its program only for its owner.
+    fn is_scheduler(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let named = field(&status, "Name").is_some_and(|name| SCHEDULERS.contains(&name));
+        let roots = field(&status, "Uid").is_some_and(|uids| uids.split_ascii_whitespace().all(|uid| uid == "0"));
+        let ours = self.exe.as_os_str().is_empty()
+            || SCHEDULER_DIRS.iter().any(|dir| self.exe.parent() == Some(std::path::Path::new(dir)));
+        named && roots && ours
     }
 }
 
@@ -165,6 +183,27 @@ impl Peer {
             }
         }
         at
+    }
+
+    /// Whether a scheduler of the system started it: then nobody is there to ask. Only root's own schedulers count.
+    pub fn origin(&self) -> Origin {
+        let units = std::fs::read_to_string(format!("/proc/{}/cgroup", self.process.pid)).unwrap_or_default();
+        if SCHEDULERS.iter().any(|name| units.contains(&format!("/system.slice/{name}.service"))) {
+            return Origin::Background;
+        }
+        let mut at = Some(self.process.clone());
+        for _ in 0..ANCESTORS_MAX {
+            match at {
+                Some(process) if process.pid > 1 => {
+                    if process.is_scheduler() {
+                        return Origin::Background;
+                    }
+                    at = Process::of(process.parent);
+                }
+                Some(_) | None => break,
+            }
+        }
+        Origin::Agent
     }
 
     /// Whether that process is this one or one of its parents. Nobody counts as belonging to the first process.

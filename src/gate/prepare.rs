@@ -1,18 +1,20 @@
 //! From a submit to a judged request: assess, judge, look at the files, redact. Blocking work, off the runtime's thread.
 
+use super::around::Around;
 use super::asked::{Asked, exact_tag};
 use super::evidence::{self, Depth};
 use super::fence;
 use super::identity::Trusts;
 use super::trouble::Trouble;
-use crate::assess::{self, Assessment, Attribute, Effect, Operand};
-use crate::authorize::{Action, ActionKind, AlwaysRule, Digest, Evidence, InstallKey, RuleId, RuleKind, Subject};
+use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand};
+use crate::authorize::{Action, ActionKind, Authority, Digest, Evidence, InstallKey};
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
-use crate::policy::{self, Decision, Policy, Verdict};
+use crate::policy::model::{EffectKind, Word};
+use crate::policy::{self, Circumstances, Decision, Lift, Policy, Projects, Standing, Verdict};
 use crate::record::{Redactor, redact, visible_block};
-use crate::store::{NewRequest, Requester};
-use std::path::{Path, PathBuf};
+use crate::store::{GrantRow, NewRequest, Requester};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What every preparation needs.
@@ -20,7 +22,9 @@ use std::sync::Arc;
 pub struct Bench {
     pub assessor: Arc<Assessor>,
     pub policy: Arc<Policy>,
-    pub rules: Arc<Vec<AlwaysRule>>,
+    pub projects: Arc<Projects>,
+    pub rules: Arc<Vec<Standing>>,
+    pub grants: Arc<Vec<GrantRow>>,
     pub trusts: Trusts,
     pub key: InstallKey,
     pub machine: Digest,
@@ -36,8 +40,8 @@ pub struct Judged {
     /// As assessed, nothing hidden: kept in memory only, to look at the same files again before it runs.
     pub seen: Assessment,
     pub verdict: Verdict,
-    /// The always-rule that answers the prompt.
-    pub rule: Option<RuleId>,
+    /// What it was judged by: the policy in force with what the project adds.
+    pub policy: Arc<Policy>,
     pub new: NewRequest,
     /// The command as an approver sees it: nothing that runs is hidden. Kept in memory only.
     pub shown: redact::Card,
@@ -57,33 +61,41 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     };
     // They were only for looking.
     raw.names.clear();
-    let verdict = held(policy::judge(&bench.policy, &raw), &bench.fence, asked.uid(), raw.class);
+    let in_force = bench.projects.policy(&bench.policy, asked.workspace.as_deref());
     let action = Action::new(ActionKind::Run, raw.class);
-    let tier = bench.policy.tier().name.clone();
+    let tier = in_force.tier().name.clone();
     let subject = asked.subject(&bench.key, bench.machine, &tier, action)?;
-    let depth = match verdict.decision {
-        Decision::Allow | Decision::Block => Depth::Identity,
-        Decision::Stage | Decision::Prompt => Depth::Content,
+    let around = Around::of(&asked, &bench.grants);
+    let exact = subject.facts().ok().map(|facts| exact_tag(&bench.key, &facts));
+    // What the policy wants of the fence of this class decides which one it is, and the judge whether that will do.
+    let ground = fence::Ground { require: fence::require(&in_force, raw.class), ..(*bench.fence).clone() };
+    let fence = ground.offers(asked.uid(), raw.class);
+    let at = Circumstances { exact, ..around.circumstances(&asked, &bench.rules, fence, bench.wall_ms) };
+    let verdict = policy::judge(&in_force, &raw, &at);
+    let depth = match (verdict.decision, &verdict.lift) {
+        (Decision::Allow, None) | (Decision::Block, _) => Depth::Identity,
+        // A person is asked, or one has said yes beforehand: the record says to what.
+        (Decision::Stage | Decision::Prompt, _) | (Decision::Allow, Some(_)) => Depth::Content,
     };
     let shown = asked.redactor.command(&question.text);
-    let spec = fence::derive(&bench.fence, &asked, &raw);
+    let spec = fence::derive(&ground, &in_force, &asked, &raw);
     let Hidden { assessment, code, hides_code } =
         without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
     let seen_whole = asked.redactor.card(&question.text, &code);
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
     let card = card(shown.as_str(), cwd.as_str(), &assessment, &verdict);
     let made = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("cannot write the evidence: {e}"));
-    let rule = match verdict.decision {
-        Decision::Prompt | Decision::Stage => matching(bench, &asked, &subject, &raw),
-        Decision::Allow | Decision::Block => None,
-    };
-    let spec = if verdict.decision == Decision::Allow || rule.is_some() { spec.unasked() } else { spec };
+    let spec = if verdict.decision == Decision::Allow { spec.unasked() } else { spec };
     let collected = evidence::collect(&asked, &finder, &raw, depth, spec.digest().map_err(made)?, card);
     let evidence = Evidence::bind(&collected.facts).map_err(made)?;
-    let policy = Digest::parse(bench.policy.version())
+    let policy = Digest::parse(in_force.version())
         .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
-    let ttl_ms = i64::try_from(bench.policy.request_ttl().as_millis()).unwrap_or(i64::MAX);
+    let ttl_ms = i64::try_from(in_force.request_ttl(raw.class).as_millis()).unwrap_or(i64::MAX);
     let new = NewRequest {
+        kin: kin(&raw),
+        around: around.recorded(&asked, fence),
+        limits: in_force.values().limits,
+        needed: in_force.approvals_needed(raw.class),
         requester: Requester { session: asked.session.clone(), agent: asked.agent.clone() },
         subject,
         evidence,
@@ -98,7 +110,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         hides_code,
         ttl_ms,
     };
-    Ok(Judged { asked, seen: raw, verdict, rule, new, shown: seen_whole, unreadable: collected.unreadable })
+    Ok(Judged { asked, seen: raw, verdict, policy: in_force, new, shown: seen_whole, unreadable: collected.unreadable })
 }
 
 /// The digest of the evidence as it is now, for a request that a person has seen.
@@ -113,29 +125,42 @@ pub fn look_again(judged: &Judged, trusts: &Trusts) -> Result<Digest, Trouble> {
     Ok(Evidence::bind(&now.facts).map_err(made)?.digest())
 }
 
-/// The rule that covers exactly this command, here, at this class.
-fn matching(bench: &Bench, asked: &Asked, subject: &Subject, assessment: &Assessment) -> Option<RuleId> {
-    let facts = subject.facts().ok()?;
-    let tag = exact_tag(&bench.key, &facts);
-    let covers = |rule: &&AlwaysRule| {
-        let exact = match &rule.rule.kind {
-            RuleKind::Exact { command } => *command == tag,
-            RuleKind::Template { .. } => false,
-        };
-        exact
-            && rule.expires_wall_ms > bench.wall_ms
-            && assessment.class <= rule.rule.ceiling
-            && asked.cwd_path().starts_with(Path::new(&rule.rule.cwd_prefix))
-    };
-    bench.rules.iter().find(covers).map(|rule| rule.id)
+impl Judged {
+    /// The same, where what was approved beforehand does not hold after all: a person is asked.
+    ///
+    /// # Errors
+    /// As [`judge`].
+    pub fn asking(self, bench: &Bench) -> Result<Judged, Trouble> {
+        judge(&Bench { rules: Arc::default(), grants: Arc::default(), ..bench.clone() }, self.asked)
+    }
+
+    /// What lets it run unasked.
+    pub fn authority(&self) -> Authority {
+        match &self.verdict.lift {
+            Some(Lift::Rule(rule)) => Authority::Rule(*rule),
+            Some(Lift::Grant(grant)) => Authority::Grant(*grant),
+            Some(Lift::AutoApprove(_) | Lift::Background | Lift::GateOff) | None => Authority::Policy,
+        }
+    }
 }
 
-/// What would run unasked waits for a person where the machine does not give the fence that the policy requires.
-fn held(verdict: Verdict, ground: &fence::Ground, uid: u32, class: assess::Class) -> Verdict {
-    match (verdict.decision, ground.lacks(uid, class)) {
-        (Decision::Allow, Some(why)) => Verdict { decision: Decision::Prompt, rule: "fence.require".to_owned(), why },
-        (_, _) => verdict,
+/// What makes two commands the same to somebody who has said no: their programs and what they do, not their words.
+fn kin(assessment: &Assessment) -> Digest {
+    let mut parts: Vec<String> = Vec::new();
+    for segment in assessment.segments.iter().filter(|segment| segment.class > Class::Read) {
+        let program = match (&segment.program, segment.argv.first()) {
+            (Some(program), _) => program.clone(),
+            (None, Some(Operand::Known(word))) => word.clone(),
+            (None, Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None) => String::new(),
+        };
+        let mut kinds: Vec<&str> = segment.effects.iter().map(|effect| EffectKind::of(effect).name()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        parts.push(format!("{program}\0{}", kinds.join(" ")));
     }
+    parts.sort_unstable();
+    parts.dedup();
+    Digest::of(parts.join("\n").as_bytes())
 }
 
 /// What the approver sees, as bound by the evidence.

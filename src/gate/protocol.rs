@@ -6,7 +6,8 @@ use crate::assess::{Attributes, Class, Dialect, Reason, Span};
 use crate::authorize::FenceSpec;
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
-use crate::policy::{Cells, Decision};
+use crate::policy::{Cells, Decision, Policy, PolicyError};
+use crate::record::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -577,6 +578,12 @@ pub struct Status {
     pub pending: u64,
     pub clients: u64,
     pub locked: bool,
+    /// Why the policy on disk is not the one in force, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_refused: Option<String>,
+    /// The policy switched the gate off: what would wait runs unasked.
+    #[serde(default)]
+    pub off: bool,
     /// Why the store refuses, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
@@ -606,8 +613,39 @@ pub struct PolicyAnswer {
     pub doubt: Decision,
     /// The files it came from; none for the built-in policy.
     pub sources: Vec<String>,
+    /// Where each value came from: key, layer and file; what is not here is built in.
+    #[serde(default)]
+    pub origins: Vec<(String, String, String)>,
+    /// Why the policy on disk is not the one in force, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Prompts run unasked.
+    #[serde(default)]
+    pub off: bool,
     /// The whole of it.
     pub policy: Value,
+}
+
+impl PolicyAnswer {
+    /// # Errors
+    /// The policy has no form in JSON, which cannot be.
+    pub fn of(policy: &Policy, refused: Option<&PolicyError>) -> Result<PolicyAnswer, serde_json::Error> {
+        let shown = |path: &std::path::Path| visible(&path.to_string_lossy());
+        Ok(PolicyAnswer {
+            version: policy.version().to_owned(),
+            tier: visible(&policy.tier().name),
+            cells: policy.tier().cells,
+            doubt: policy.tier().doubt,
+            sources: policy.sources().iter().map(|path| shown(path)).collect(),
+            origins: policy
+                .origin_of()
+                .map(|(key, layer, path)| (visible(key), layer.name().to_owned(), shown(path)))
+                .collect(),
+            refused: refused.map(|error| visible(&error.to_string())),
+            off: policy.is_off(),
+            policy: serde_json::to_value(policy)?,
+        })
+    }
 }
 
 /// `trust.add`: a program counts as what it is called, as long as it holds exactly this.

@@ -11,7 +11,7 @@ use super::wire::FILES_PER_CONNECTION_MAX;
 use super::{cards, protocol::Bytes};
 use crate::authorize::states::Lease as LeaseState;
 use crate::authorize::{
-    Action, Authority, Digest, End, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Request, RequestId, Runner,
+    Action, Digest, End, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Request, RequestId, Runner,
 };
 use crate::execute;
 use crate::facts::codes::Code;
@@ -30,6 +30,10 @@ use tokio::time::Instant;
 const WAIT_MS_MAX: u64 = 600_000;
 /// Requests one connection may wait for, and executions it may have open.
 const OPEN_PER_CONNECTION_MAX: usize = 8;
+
+/// What the store says where a rule or grant does not hold any more: then a person is asked.
+const ASK_INSTEAD: [Code; 4] =
+    [Code::ApprovalRevoked, Code::ApprovalExpired, Code::IdentityMismatch, Code::ScopeMismatch];
 
 /// The shell's side of one connection.
 #[derive(Debug)]
@@ -64,23 +68,36 @@ impl Shell {
             return Err(Trouble::new(Code::QueueFull, "too many open requests on one connection"));
         }
         let boot_id = gate.store.now().boot_id;
-        let asked = Asked::of(&self.peer, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
-        gate.heard(&asked.session);
         let bench = gate.bench(self.peer.uid);
-        let judged = blocking(move || prepare::judge(&bench, asked)).await??;
+        let policy = Arc::clone(&bench.policy);
+        let asked = Asked::of(&self.peer, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        gate.heard(&asked.session);
+        let at_bench = bench.clone();
+        let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
-        match (judged.verdict.decision, judged.rule) {
-            (Decision::Allow, _) => self.allow(judged, Authority::Policy).await,
-            (Decision::Prompt | Decision::Stage, Some(rule)) => self.allow(judged, Authority::Rule(rule)).await,
-            (Decision::Prompt | Decision::Stage, None) => self.park(judged).await,
-            (Decision::Block, _) => self.block(judged).await,
+        gate.know(&judged.policy).await?;
+        match judged.verdict.decision {
+            Decision::Allow => match self.allow(&judged).await {
+                // The rule or grant ended a moment ago.
+                Err(trouble) if judged.verdict.lift.is_some() && ASK_INSTEAD.contains(&trouble.code) => {
+                    let judged = blocking(move || judged.asking(&bench)).await??;
+                    match judged.verdict.decision {
+                        Decision::Prompt | Decision::Stage => self.park(judged).await,
+                        Decision::Allow | Decision::Block => Err(trouble),
+                    }
+                }
+                answer => answer,
+            },
+            Decision::Prompt | Decision::Stage => self.park(judged).await,
+            Decision::Block => self.block(judged).await,
         }
     }
 
-    async fn allow(&self, judged: Judged, by: Authority) -> Result<p::Submitted, Trouble> {
+    async fn allow(&self, judged: &Judged) -> Result<p::Submitted, Trouble> {
         let gate = &self.gate;
         let fence = Box::new(judged.new.fence.clone());
-        let claimed = gate.store.auto_allow(judged.new, by, self.runner.clone(), gate.store.now()).await?;
+        let (new, by) = (judged.new.clone(), judged.authority());
+        let claimed = gate.store.auto_allow(new, by, self.runner.clone(), gate.store.now()).await?;
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
         Ok(p::Submitted::Granted(p::Granted::Claimed(p::Claimed {
@@ -128,7 +145,14 @@ impl Shell {
             }
             gate.changed(parked.request).await;
         }
-        let parked = gate.store.park(judged.new.clone(), gate.store.now()).await?;
+        let parked = match gate.store.park(judged.new.clone(), gate.store.now()).await {
+            Ok(parked) => parked,
+            // Somebody has said no to this often enough.
+            Err(error) if error.code() == Code::ApprovalDenied => {
+                return Ok(p::Submitted::Refused(p::Refused::of(error.code(), None, visible(error.message()))));
+            }
+            Err(error) => return Err(error.into()),
+        };
         let id = parked.request;
         tracing::info!(request = %id, class = judged.new.action.class.name(), "parked");
         let answer = self.attach(judged, parked, false).await?;
@@ -170,7 +194,7 @@ impl Shell {
         Ok(p::Submitted::Parked(p::Parked {
             id: parked.request.to_string(),
             expires_in_ms: cards::ms(left),
-            park_wait_ms: u64::try_from(gate.policy().park_wait().as_millis()).unwrap_or(u64::MAX),
+            park_wait_ms: self.park_wait_ms(&judged),
             class,
             reattached,
             why,
@@ -207,22 +231,28 @@ impl Shell {
                 return Err(ending());
             }
             if tokio::time::timeout_at(until, told).await.is_err() {
-                return Ok(self.still_pending(&story));
+                return self.still_pending(id, &story);
             }
         }
     }
 
-    fn still_pending(&self, story: &Story) -> p::Submitted {
+    fn park_wait_ms(&self, judged: &Judged) -> u64 {
+        let wait = self.gate.policy().park_wait(&judged.asked.program.to_string_lossy());
+        u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn still_pending(&self, id: RequestId, story: &Story) -> Result<p::Submitted, Trouble> {
+        let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
         let row = &story.request;
         let left = row.deadline.wall_ms.1.saturating_sub(self.gate.store.now().wall_ms);
-        p::Submitted::Parked(p::Parked {
+        Ok(p::Submitted::Parked(p::Parked {
             id: row.id.to_string(),
             expires_in_ms: cards::ms(left),
-            park_wait_ms: u64::try_from(self.gate.policy().park_wait().as_millis()).unwrap_or(u64::MAX),
+            park_wait_ms: self.park_wait_ms(&judged),
             class: row.action.class,
             reattached: false,
             why: visible(&row.verdict.why),
-        })
+        }))
     }
 
     /// What became of a request that no longer waits.
@@ -248,9 +278,13 @@ impl Shell {
         let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
         let Some(row) = story.lease.filter(|row| row.lease.id == lease) else { return Err(unknown(&claim.lease)) };
         let again = Arc::clone(&judged);
-        let trusts = gate.trusts();
-        let evidence: Digest = blocking(move || prepare::look_again(&again, &trusts)).await??;
-        let policy = Digest::parse(gate.policy().version())
+        let bench = gate.bench(self.peer.uid);
+        let (evidence, in_force): (Digest, _) = blocking(move || {
+            let in_force = bench.projects.policy(&bench.policy, again.asked.workspace.as_deref());
+            prepare::look_again(&again, &bench.trusts).map(|evidence| (evidence, in_force))
+        })
+        .await??;
+        let policy = Digest::parse(in_force.version())
             .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
         let claimed = gate
             .store

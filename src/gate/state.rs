@@ -1,6 +1,7 @@
 //! What does the running gate hold in memory? The rooms it wires, and who waits to be told. Nothing here survives a kill;
 //! everything that must is in the store.
 
+use super::around;
 use super::dirs::Dirs;
 use super::identity::{Trusted, Trusts};
 use super::prepare::{Bench, Judged};
@@ -9,15 +10,15 @@ use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
 use super::{cards, dirs, fence};
 use crate::authorize::fence::{Limits, Require};
-use crate::authorize::{AlwaysRule, Digest, ExecutionId, RequestId, Runner, Session};
+use crate::authorize::{Digest, ExecutionId, RequestId, Runner, Session};
 use crate::execute::Levels;
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
-use crate::policy::{Layer, LayerKind, Policy};
+use crate::policy::{Layer, LayerKind, Policy, PolicyError, Projects, Standing};
 use crate::record::{Context, Redacted, Redactor};
-use crate::store::{Store, StoreError, Story, TrustRow, runner_is_alive};
+use crate::store::{GrantRow, PolicyText, Store, StoreError, Story, TrustRow, runner_is_alive};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -33,6 +34,10 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(500);
 const LOST_EVERY: Duration = Duration::from_millis(100);
 /// Sessions that are remembered as askers; beyond it those that have ended are forgotten.
 const SESSIONS_MAX: usize = 4096;
+/// How often a policy is read again because its files changed meanwhile, before the next request goes on with it.
+const RELOADS_MAX: usize = 3;
+/// Versions of policies that are remembered as stored.
+const KNOWN_POLICIES_MAX: usize = 4096;
 /// Users whose home directories are remembered.
 const HOMES_MAX: usize = 1024;
 
@@ -52,7 +57,13 @@ pub struct Gate {
     levels: Levels,
     layers: Vec<Layer>,
     policy: RefCell<(Arc<Policy>, Stamps)>,
-    rules: RefCell<Arc<Vec<AlwaysRule>>>,
+    projects: Arc<Projects>,
+    /// Why the policy on disk is not the one in force.
+    policy_error: RefCell<Option<PolicyError>>,
+    /// Versions of policies that the store has the text of.
+    known: RefCell<HashSet<String>>,
+    standing: RefCell<Arc<Vec<Standing>>>,
+    grants: RefCell<Arc<Vec<GrantRow>>>,
     trusts: RefCell<Trusts>,
     /// Who has asked for anything since the gate started.
     sessions: RefCell<Vec<Session>>,
@@ -81,7 +92,6 @@ impl Gate {
             Layer { kind: LayerKind::System, path: PathBuf::from(dirs::SYSTEM_POLICY) },
             Layer { kind: LayerKind::User, path: dirs.policy()? },
         ];
-        let stamps = stamps(&layers);
         let policy = Policy::load(&layers, uid)
             .map_err(|e| Trouble::with_next(Code::PolicyBlocked, e.to_string(), "Correct the policy file"))?;
         let store = Store::open(&state)?;
@@ -89,6 +99,7 @@ impl Gate {
         let recovered = store.recover(runner_is_alive, now.clone()).await?;
         let rules = store.rules(now.clone()).await?;
         let trusts = Trusts::default().with(trusted(store.trusts().await?));
+        let grants = store.grants(now.clone()).await?;
         let assessor = Assessor::new().map_err(|e| {
             Trouble::new(Code::GateUnreachable, format!("cannot start the workers that read commands: {e}"))
         })?;
@@ -105,8 +116,12 @@ impl Gate {
             machine: Digest::of(&machine),
             levels,
             layers,
-            policy: RefCell::new((Arc::new(policy), stamps)),
-            rules: RefCell::new(Arc::new(rules)),
+            policy: RefCell::new((Arc::new(policy), Stamps::new())),
+            projects: Arc::default(),
+            policy_error: RefCell::default(),
+            known: RefCell::default(),
+            standing: RefCell::new(Arc::new(around::standing(&rules))),
+            grants: RefCell::new(Arc::new(grants)),
             trusts: RefCell::new(trusts),
             sessions: RefCell::default(),
             homes: RefCell::default(),
@@ -129,19 +144,50 @@ impl Gate {
 
     /// The policy in force. Files that changed are read again; a wrong one leaves the old policy in force, loudly.
     pub fn policy(&self) -> Arc<Policy> {
-        let now = stamps(&self.layers);
-        let mut held = self.policy.borrow_mut();
-        if held.1 != now {
-            match Policy::load(&self.layers, self.uid) {
-                Ok(policy) => {
-                    tracing::info!(version = policy.version(), "policy reloaded");
-                    held.0 = Arc::new(policy);
-                }
-                Err(error) => tracing::error!(%error, "the policy on disk is refused; the old one stays in force"),
-            }
-            held.1 = now;
+        let changed = {
+            let held = self.policy.borrow();
+            held.1 != self.stamps(&held.0)
+        };
+        if changed {
+            self.reload_policy();
         }
-        Arc::clone(&held.0)
+        Arc::clone(&self.policy.borrow().0)
+    }
+
+    /// Reads the policy again, whatever the files look like.
+    pub fn reload_policy(&self) {
+        for _ in 0..RELOADS_MAX {
+            let before = self.stamps(&self.policy.borrow().0);
+            let loaded = Policy::load(&self.layers, self.uid);
+            let mut held = self.policy.borrow_mut();
+            match loaded {
+                Ok(policy) => {
+                    *self.policy_error.borrow_mut() = None;
+                    if policy.version() != held.0.version() {
+                        tracing::info!(version = policy.version(), "policy reloaded");
+                        held.0 = Arc::new(policy);
+                        self.known.borrow_mut().clear();
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the policy on disk is refused; the old one stays in force");
+                    *self.policy_error.borrow_mut() = Some(error);
+                }
+            }
+            held.1 = self.stamps(&held.0);
+            // What changed while it was read, or was read for the first time, may be newer than what is in force.
+            if held.1 == before {
+                return;
+            }
+            held.1.clear();
+        }
+    }
+
+    /// Of every file and directory that has a say, or would have one.
+    fn stamps(&self, policy: &Policy) -> Stamps {
+        let own = self.layers.iter().flat_map(|layer| std::iter::once(layer.path.clone()).chain(layer.drop_ins()));
+        let error = self.policy_error.borrow().as_ref().map(|error| error.path.clone());
+        own.chain(policy.sources().iter().cloned()).chain(error).map(|path| stamp(&path)).collect()
     }
 
     /// What a preparation for this user needs, as of now.
@@ -149,7 +195,9 @@ impl Gate {
         Bench {
             assessor: Arc::clone(&self.assessor),
             policy: self.policy(),
-            rules: Arc::clone(&self.rules.borrow()),
+            projects: Arc::clone(&self.projects),
+            rules: Arc::clone(&self.standing.borrow()),
+            grants: Arc::clone(&self.grants.borrow()),
             trusts: self.trusts(),
             key: self.store.key().clone(),
             machine: self.machine,
@@ -164,7 +212,33 @@ impl Gate {
     /// The store does not answer.
     pub async fn reload_rules(&self) -> Result<(), Trouble> {
         let rules = self.store.rules(self.store.now()).await?;
-        *self.rules.borrow_mut() = Arc::new(rules);
+        *self.standing.borrow_mut() = Arc::new(around::standing(&rules));
+        let grants = self.store.grants(self.store.now()).await?;
+        *self.grants.borrow_mut() = Arc::new(grants);
+        Ok(())
+    }
+
+    /// Why the policy on disk is not the one in force, if it is not.
+    pub fn policy_error(&self) -> Option<PolicyError> {
+        self.policy_error.borrow().clone()
+    }
+
+    /// Makes sure that the store has the text of this policy before anything is judged by it on record.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub async fn know(&self, policy: &Policy) -> Result<(), Trouble> {
+        if self.known.borrow().contains(policy.version()) {
+            return Ok(());
+        }
+        let text =
+            PolicyText::of(policy).ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
+        self.store.know_policy(text, self.store.now()).await?;
+        let mut known = self.known.borrow_mut();
+        if known.len() >= KNOWN_POLICIES_MAX {
+            known.clear();
+        }
+        known.insert(policy.version().to_owned());
         Ok(())
     }
 
@@ -410,10 +484,7 @@ fn trusted(rows: Vec<TrustRow>) -> Vec<Trusted> {
     rows.into_iter().map(|TrustRow { name, size, sha256, .. }| Trusted { name, size, sha256 }).collect()
 }
 
-fn stamps(layers: &[Layer]) -> Stamps {
-    let stamp = |path: &Path| {
-        let meta = std::fs::symlink_metadata(path).ok()?;
-        Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec(), meta.len()))
-    };
-    layers.iter().map(|layer| stamp(&layer.path)).collect()
+fn stamp(path: &Path) -> Option<(u64, u64, i64, i64, u64)> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec(), meta.len()))
 }

@@ -1,23 +1,47 @@
-//! May it? The tier × class table, attribute floors and what was approved beforehand.
+//! May it? The tier × class table, rules, floors, and what was approved beforehand.
 //!
-//! Judging is a pure function of the effective policy and the assessment: no clock, no file, no error. Loading reads
-//! TOML in layers; a lower layer only tightens; anything wrong refuses the whole policy, and the caller keeps the old
-//! one.
+//! Judging is a pure function of the effective policy, the assessment and the circumstances: no clock, no file, no
+//! error. Loading reads TOML in layers; a lower layer only tightens, except what the one above opens by name; anything
+//! wrong refuses the whole policy, and the caller keeps the old one.
+//!
+//! `model` is the file format, `file` reads, `fold` makes one policy of the layers, `effective` is that policy,
+//! `rule`/`pattern`/`place` say whether a condition holds, `judge` decides, `proof` runs the tests a policy carries,
+//! `project` adds what a workspace says about itself.
 
+mod beforehand;
+mod circumstances;
+mod effective;
 mod file;
+mod fold;
 mod judge;
 mod layers;
+mod locate;
+pub mod model;
+mod pattern;
+mod place;
+mod project;
+mod proof;
+mod rule;
+pub mod schema;
 mod template;
+mod tier;
 
+pub use beforehand::{Lift, holds};
+pub use circumstances::{Circumstances, Grant, LocalTime, Matches, Recorded, Standing};
+pub use effective::{LimitValues, Policy, RuleValue, Values};
 pub use file::PolicyError;
-pub use judge::judge;
-pub use layers::{Layer, LayerKind, Policy};
+pub use judge::{Doubt, Part, Step, explain, judge, judge_doubting};
+pub use layers::{Layer, LayerKind};
+pub use project::{PROJECT_FILE, Projects};
+pub use proof::Proved;
+pub use template::Template;
+pub use tier::{Cells, DEFAULT_TIER, Tier, built_in_tiers};
 
-use crate::assess::Class;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What policy says to one command, mildest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// Runs unasked, inside the fence of its class.
@@ -41,6 +65,14 @@ impl Decision {
             Decision::Block => "block",
         }
     }
+
+    /// Whether a person is asked.
+    pub const fn asks(self) -> bool {
+        match self {
+            Decision::Stage | Decision::Prompt => true,
+            Decision::Allow | Decision::Block => false,
+        }
+    }
 }
 
 /// The decision and the rule that said so.
@@ -48,79 +80,11 @@ impl Decision {
 #[must_use]
 pub struct Verdict {
     pub decision: Decision,
-    /// `tier.supervised.write`, `attribute.secret-read`, `auto_approve."cargo test"`.
+    /// `tier.supervised.write`, `rule.no-prod-db`, `auto_approve."cargo test"`.
     pub rule: String,
     /// One sentence for people.
     pub why: String,
+    /// What turned a prompt into allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lift: Option<Lift>,
 }
-
-/// One decision for each class.
-// INVARIANT(cells): total; there is no way to make a row with a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cells {
-    pub read: Decision,
-    pub write: Decision,
-    pub network: Decision,
-    pub install: Decision,
-    pub destructive: Decision,
-}
-
-impl Cells {
-    pub const fn of(&self, class: Class) -> Decision {
-        match class {
-            Class::Read => self.read,
-            Class::Write => self.write,
-            Class::Network => self.network,
-            Class::Install => self.install,
-            Class::Destructive => self.destructive,
-        }
-    }
-
-    fn of_mut(&mut self, class: Class) -> &mut Decision {
-        match class {
-            Class::Read => &mut self.read,
-            Class::Write => &mut self.write,
-            Class::Network => &mut self.network,
-            Class::Install => &mut self.install,
-            Class::Destructive => &mut self.destructive,
-        }
-    }
-
-    /// The stricter of both, cell by cell.
-    fn tightened(mut self, by: &Cells) -> Cells {
-        for class in Class::ALL {
-            let cell = self.of_mut(class);
-            *cell = (*cell).max(by.of(class));
-        }
-        self
-    }
-}
-
-/// One row of the table: what a tier says to each class, and the least it says to what was not understood or reads
-/// secrets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tier {
-    pub name: String,
-    pub cells: Cells,
-    /// Applied to `secret-read` and `unanalysed`.
-    pub doubt: Decision,
-}
-
-/// The tiers that exist without any file.
-pub fn built_in_tiers() -> [Tier; 3] {
-    use Decision::{Allow, Block, Prompt};
-    let tier = |name: &str, read, write, network, install, destructive, doubt| Tier {
-        name: name.to_owned(),
-        cells: Cells { read, write, network, install, destructive },
-        doubt,
-    };
-    [
-        //                  read   write   network install destructive doubt
-        tier("readonly", Allow, Block, Block, Block, Block, Block),
-        tier("supervised", Allow, Prompt, Prompt, Prompt, Prompt, Prompt),
-        tier("full", Allow, Allow, Prompt, Prompt, Prompt, Prompt),
-    ]
-}
-
-/// The tier without a policy file.
-pub const DEFAULT_TIER: &str = "supervised";

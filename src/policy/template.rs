@@ -1,5 +1,8 @@
-//! `auto_approve`: argv templates that turn a prompt into allow. A command is covered only if every part of it is.
+//! Argv templates that turn a prompt into allow, for `auto_approve` and for always-rules. A command is covered only if
+//! every part of it is.
 
+use super::circumstances::Circumstances;
+use super::place;
 use crate::assess::{Assessment, Class, Effect, Operand, Segment};
 use serde::{Serialize, Serializer};
 
@@ -11,9 +14,13 @@ const RUNS_ANYTHING: &[&str] = &[
     "source", "ssh", "stdbuf", "su", "sudo", "time", "timeout", "tmux", "uvx", "watch", "xargs", "zsh",
 ];
 
-/// `cargo test`, `git commit -m *`: literal words; `*` alone stands for one word that is no option.
+/// One word that is a path in the workspace.
+const PATH: &str = "<path>";
+
+/// `cargo test`, `git commit -m *`, `git add <path>`: literal words; `*` alone stands for one word that is no option,
+/// `<path>` for one that names something in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template {
+pub struct Template {
     text: String,
 }
 
@@ -25,7 +32,10 @@ impl Serialize for Template {
 
 impl Template {
     /// The template, or what is wrong with it and the remedy.
-    pub(super) fn parse(text: &str) -> Result<Template, (String, &'static str)> {
+    ///
+    /// # Errors
+    /// Where it does not name one program and its words.
+    pub fn parse(text: &str) -> Result<Template, (String, &'static str)> {
         let mut words = text.split_whitespace();
         let Some(program) = words.next() else {
             return Err(("an auto_approve entry is empty".into(), "Write a program and its words"));
@@ -36,17 +46,49 @@ impl Template {
         if RUNS_ANYTHING.contains(&program) {
             return Err((format!("`{program}` runs anything it is given"), "Approve such commands one by one"));
         }
-        if let Some(word) = words.find(|word| *word != "*" && word.contains(['*', '$', '`', ';', '|', '&', '<', '>'])) {
-            return Err((format!("`{word}` is not a literal word"), "Write literal words, or `*` for one whole word"));
+        if let Some(word) = words.find(|word| !is_hole(word) && word.contains(['*', '$', '`', ';', '|', '&', '<', '>']))
+        {
+            return Err((
+                format!("`{word}` is not a literal word"),
+                "Write literal words, `*` for one whole word or `<path>` for a path in the workspace",
+            ));
         }
         Ok(Template { text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
-    fn covers(&self, segment: &Segment) -> bool {
+    /// The template of one call: its words, with a hole for each that names a path it acts on in the workspace.
+    ///
+    /// # Errors
+    /// Why there is none, and the remedy.
+    pub fn of(segment: &Segment, at: &Circumstances<'_>) -> Result<Template, (String, &'static str)> {
+        let exact = "Approve exactly this command instead";
+        let program = segment.program.as_deref().ok_or_else(|| ("a part has no plain program".to_owned(), exact))?;
+        let mut words = vec![program.to_owned()];
+        for word in segment.argv.get(1..).unwrap_or_default() {
+            let Operand::Known(word) = word else { return Err(("a word is not known beforehand".to_owned(), exact)) };
+            let acts_on = |effect: &Effect| match place::path_of(effect) {
+                Some(Operand::Known(path)) => path == word,
+                Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => false,
+            };
+            let path = segment.effects.iter().any(acts_on) && is_path_inside(word, at);
+            if !path && word.contains(char::is_whitespace) || word.is_empty() || is_hole(word) {
+                return Err(("a word cannot be written in a template".to_owned(), exact));
+            }
+            words.push(if path { PATH.to_owned() } else { word.clone() });
+        }
+        let template = Template::parse(&words.join(" "))?;
+        if template.covers(segment, at) {
+            Ok(template)
+        } else {
+            Err(("it does more than its words show".into(), exact))
+        }
+    }
+
+    fn covers(&self, segment: &Segment, at: &Circumstances<'_>) -> bool {
         let argv: Option<Vec<&str>> = segment
             .argv
             .iter()
@@ -62,11 +104,20 @@ impl Template {
         program_matches
             && segment.effects.iter().all(|effect| shown_in(effect, &argv))
             && argv.len() == words.len() + 1
-            && words
-                .iter()
-                .zip(&argv[1..])
-                .all(|(want, got)| if *want == "*" { !got.starts_with('-') && !got.is_empty() } else { want == got })
+            && words.iter().zip(&argv[1..]).all(|(want, got)| match *want {
+                "*" => !got.starts_with('-') && !got.is_empty(),
+                PATH => is_path_inside(got, at),
+                want => want == *got,
+            })
     }
+}
+
+fn is_hole(word: &str) -> bool {
+    word == "*" || word == PATH
+}
+
+fn is_path_inside(word: &str, at: &Circumstances<'_>) -> bool {
+    !word.is_empty() && !word.starts_with('-') && place::is_inside(word, &[], at)
 }
 
 /// Whether the words show this effect: a redirect or a leading assignment is not what the template was written for.
@@ -88,13 +139,17 @@ fn shown_in(effect: &Effect, argv: &[&str]) -> bool {
 
 /// The template that covers the command whole: every segment above read is covered by one, nothing is destructive and
 /// nothing about it is in doubt.
-pub(super) fn covering<'t>(templates: &'t [Template], assessment: &Assessment) -> Option<&'t Template> {
+pub fn covering<'t>(
+    templates: &'t [Template],
+    assessment: &Assessment,
+    at: &Circumstances<'_>,
+) -> Option<&'t Template> {
     if assessment.class >= Class::Destructive || !assessment.attributes.is_empty() || !assessment.unknowns.is_empty() {
         return None;
     }
     let mut last = None;
     for segment in assessment.segments.iter().filter(|segment| segment.class > Class::Read) {
-        last = Some(templates.iter().find(|template| template.covers(segment))?);
+        last = Some(templates.iter().find(|template| template.covers(segment, at))?);
     }
     last
 }

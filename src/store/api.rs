@@ -2,7 +2,7 @@
 
 use crate::assess::{Assessment, Class};
 use crate::authorize::*;
-use crate::policy::Verdict;
+use crate::policy::{LimitValues, Policy, Recorded, Verdict};
 use crate::record::Redacted;
 
 /// Who asks, as derived by the gate.
@@ -35,6 +35,50 @@ pub struct NewRequest {
     pub hides_code: bool,
     /// How long it may wait; not used where it does not park.
     pub ttl_ms: i64,
+    /// What it has in common with what was denied before: programs and effects.
+    pub kin: Digest,
+    /// What else the verdict depended on.
+    pub around: Recorded,
+    /// How much may wait, and when a denial is repeated without asking.
+    pub limits: LimitValues,
+    /// How many different users must say yes.
+    pub needed: u64,
+}
+
+/// One version of a policy, for the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyText {
+    pub version: Digest,
+    /// The classifier's build.
+    pub classifier: String,
+    pub canonical: String,
+    /// The files it came from, made visible.
+    pub sources: Vec<String>,
+}
+
+impl PolicyText {
+    /// `None` where the version is no digest, which cannot be.
+    pub fn of(policy: &Policy) -> Option<PolicyText> {
+        Some(PolicyText {
+            version: Digest::parse(policy.version())?,
+            classifier: crate::facts::CLASSIFIER.to_owned(),
+            canonical: policy.canonical().to_owned(),
+            sources: policy.sources().iter().map(|path| crate::record::visible(&path.to_string_lossy())).collect(),
+        })
+    }
+}
+
+/// A request as it was, for asking another policy about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRow {
+    pub id: RequestId,
+    pub created_wall_ms: i64,
+    pub command: String,
+    pub verdict: Verdict,
+    pub policy: Digest,
+    /// As stored: JSON.
+    pub assessment: String,
+    pub around: Recorded,
 }
 
 /// A row that waits, or has its yes.
@@ -66,6 +110,10 @@ pub enum Verb {
         ttl_ms: Option<i64>,
     },
     Deny,
+    /// Deny it, and whatever is like it for so many seconds.
+    DenyFor {
+        s: u64,
+    },
 }
 
 /// A decision.
@@ -82,7 +130,14 @@ pub struct Decide {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Decided {
-    Approved { lease: Box<Lease> },
+    Approved {
+        lease: Box<Lease>,
+    },
+    /// One of several that are needed.
+    Voted {
+        have: u64,
+        needed: u64,
+    },
     Denied,
 }
 

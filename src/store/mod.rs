@@ -40,12 +40,14 @@
 //! # Ok(()) }
 //! ```
 
+mod alike;
 mod api;
 mod clock;
 mod error;
 mod executions;
 mod leases;
 mod place;
+mod policies;
 mod read;
 mod requests;
 mod rows;
@@ -55,9 +57,11 @@ mod ticket;
 mod trusts;
 mod writer;
 
-pub use api::{Claim, Decide, Decided, NewRequest, Parked, Recovered, Requester, Swept, Verb};
+pub use alike::{DENY_FOR_S_MAX, Lately};
+pub use api::{Claim, Decide, Decided, NewRequest, Parked, PastRow, PolicyText, Recovered, Requester, Swept, Verb};
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
+pub use policies::PAST_ROWS_MAX;
 pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
 pub use ticket::Claimed;
 
@@ -174,7 +178,7 @@ impl Store {
     /// for what none may cover), `APPROVER_NOT_AUTHORIZED` (what would run is hidden and nobody waits), `LOCKDOWN`.
     pub fn decide(&self, request: RequestId, decide: Decide, now: Now) -> Pending<Decided> {
         let weight = match decide.decision {
-            Verb::Deny => Weight::Settle,
+            Verb::Deny | Verb::DenyFor { .. } => Weight::Settle,
             Verb::ApproveOnce { .. } | Verb::ApproveAlways { .. } => Weight::Full,
         };
         self.writer.call(weight, move |room| requests::decide(room, request, &decide, &now))
@@ -317,6 +321,21 @@ impl Store {
     /// Newest first: what people decided. At most `HISTORY_ROWS_MAX`.
     pub fn recent_decisions(&self, limit: usize) -> Pending<Vec<DecisionRow>> {
         self.writer.call(Weight::Read, move |room| read::recent_decisions(room.db, limit).map(Ok))
+    }
+
+    /// Keep the text of a policy that is in force from now on.
+    pub fn know_policy(&self, policy: PolicyText, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Light, move |room| policies::know(room, &policy, &now))
+    }
+
+    /// The canonical text of a policy that was in force; `None` where none of that version was.
+    pub fn policy_text(&self, version: Digest) -> Pending<Option<String>> {
+        self.writer.call(Weight::Read, move |room| policies::text(room.db, version).map(Ok))
+    }
+
+    /// Requests made since then that come after this one, oldest first; at most `PAST_ROWS_MAX`.
+    pub fn past(&self, since_ms: i64, after: Option<RequestId>, most: usize) -> Pending<Vec<PastRow>> {
+        self.writer.call(Weight::Read, move |room| policies::past(room.db, since_ms, after, most).map(Ok))
     }
 
     /// The always-rules that hold now.

@@ -331,7 +331,10 @@ pub fn story(room: &Room<'_>, prefix: &IdPrefix) -> Result<Story, StoreError> {
         Some(execution) => many(room.db, sql, [execution.id.as_str()], note_row)?,
         None => Vec::new(),
     };
+    let needed = one(room.db, "SELECT needed FROM requests WHERE id = ?1", [id.as_str()], |raw| raw.count(0))?;
     Ok(Story {
+        lately: super::alike::lately(room.db, id)?,
+        needed: needed.ok_or_else(gone)?,
         subject: subject.facts().map_err(|_| damaged("subject"))?,
         evidence: evidence.facts().map_err(|_| damaged("evidence"))?,
         assessment,

@@ -3,7 +3,7 @@
 use super::api::{Decide, Decided, NewRequest, Parked, Swept, Verb};
 use super::place::random;
 use super::writer::{Done, Room, read_lockdown};
-use super::{StoreError, read, rules};
+use super::{StoreError, alike, read, rules};
 use crate::assess::Class;
 use crate::authorize::states::{Lease as LeaseState, Machine, Request};
 use crate::authorize::*;
@@ -55,9 +55,9 @@ pub fn insert(
     let assessment = Digest::of(assessment_json.as_bytes());
     let sql = "INSERT INTO requests (id, state, uid, session_key, session, agent, subject, subject_manifest, evidence,
             evidence_manifest, policy, assessment, assessment_json, verdict, tier, kind, class, fence, command, cwd,
-            hides_code, created_wall, from_wall, until_wall, from_boot, until_boot, boot_id)
+            hides_code, created_wall, from_wall, until_wall, from_boot, until_boot, boot_id, kin, around, needed)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-            ?24, ?25, ?26, ?27)";
+            ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
     room.db.prepare_cached(sql)?.execute(params![
         id.as_str(),
         state.name(),
@@ -86,6 +86,9 @@ pub fn insert(
         deadline.boot_ms.0,
         deadline.boot_ms.1,
         deadline.boot_id.as_str(),
+        new.kin.to_string(),
+        json_of(&new.around)?,
+        i64::try_from(new.needed).unwrap_or(i64::MAX),
     ])?;
     let body = json!({
         "state": state.name(), "session": session, "agent": new.requester.agent, "command": new.command,
@@ -105,13 +108,20 @@ pub fn park(room: &mut Room<'_>, new: &NewRequest, now: &Now) -> Done<Parked> {
         &[&session.uid, &session.key()],
     )?
     .unwrap_or(0);
-    if of_session >= PENDING_PER_SESSION_MAX {
+    if of_session >= new.limits.pending_per_session.min(PENDING_PER_SESSION_MAX) {
         return refused(Code::QueueFull, format!("{of_session} requests of this session wait already"));
     }
     let of_uid =
         count("SELECT count(*) FROM requests WHERE state = 'PENDING' AND uid = ?1", &[&session.uid])?.unwrap_or(0);
-    if of_uid >= PENDING_PER_UID_MAX {
+    if of_uid >= new.limits.pending_per_uid.min(PENDING_PER_UID_MAX) {
         return refused(Code::QueueFull, format!("{of_uid} requests of this user wait already"));
+    }
+    if let Some(why) = alike::denied_before(room, new, now)? {
+        let (request, _, body) = insert(room, new, Request::Pending, now)?;
+        room.audit(now, "request.parked", Some(request), body)?;
+        end(room, request, Request::Denied, Some(Code::ApprovalDenied), &why, now)?;
+        note_decision(room, request, "auto_deny", &Approver::gate(), Some(&why), now)?;
+        return Ok(refused(Code::ApprovalDenied, why));
     }
     let (request, deadline, body) = insert(room, new, Request::Pending, now)?;
     room.audit(now, "request.parked", Some(request), body)?;
@@ -191,11 +201,13 @@ struct Target {
     uid: u32,
     session_key: String,
     hides_code: bool,
+    kin: String,
+    needed: u64,
 }
 
 fn target(room: &Room<'_>, request: RequestId) -> Result<Target, StoreError> {
-    let sql = "SELECT state, subject, evidence, policy, assessment, kind, class, fence, uid, session_key, hides_code
-        FROM requests WHERE id = ?1";
+    let sql = "SELECT state, subject, evidence, policy, assessment, kind, class, fence, uid, session_key, hides_code,
+        kin, needed FROM requests WHERE id = ?1";
     let found = read::one(room.db, sql, [request.as_str()], |raw| {
         Ok(Target {
             state: raw.state(0)?,
@@ -207,6 +219,8 @@ fn target(room: &Room<'_>, request: RequestId) -> Result<Target, StoreError> {
             uid: raw.get(8)?,
             session_key: raw.get(9)?,
             hides_code: raw.get(10)?,
+            kin: raw.get(11)?,
+            needed: raw.count(12)?,
         })
     })?;
     found.ok_or_else(|| StoreError::new(Code::UnknownRequest, format!("no request {request}")))
@@ -223,12 +237,17 @@ pub fn decide(room: &mut Room<'_>, request: RequestId, decide: &Decide, now: &No
     let (word, state) = match &decide.decision {
         Verb::ApproveOnce { .. } => ("approve_once", Request::Approved),
         Verb::ApproveAlways { .. } => ("approve_always", Request::Approved),
-        Verb::Deny => ("deny", Request::Denied),
+        Verb::Deny | Verb::DenyFor { .. } => ("deny", Request::Denied),
     };
     if state == Request::Approved {
         unless_locked_down(room)?;
         if target.hides_code && !room.memory.attached.contains(&request) {
             return refused(Code::NotAuthorized, "redaction hides what would run: wait until the requester is back");
+        }
+        if target.needed > 1
+            && let Some(answer) = vote(room, request, &target, decide, now)?
+        {
+            return Ok(answer);
         }
     }
     let moved = room
@@ -250,6 +269,10 @@ pub fn decide(room: &mut Room<'_>, request: RequestId, decide: &Decide, now: &No
     note_decision(room, request, word, &decide.approver, decide.comment.as_ref().map(Redacted::as_str), now)?;
     let lease = match &decide.decision {
         Verb::Deny => None,
+        Verb::DenyFor { s } => {
+            alike::deny_for(room, request, target.uid, &target.kin, *s, now)?;
+            None
+        }
         Verb::ApproveOnce { fence, ttl_ms } => Some(issue(room, request, &target, decide, *fence, *ttl_ms, now)?),
         Verb::ApproveAlways { rule, fence, ttl_ms } => {
             let rule = rules::save(room, request, target.action, rule, &decide.approver, now)?;
@@ -265,6 +288,47 @@ pub fn decide(room: &mut Room<'_>, request: RequestId, decide: &Decide, now: &No
         Some(lease) => Decided::Approved { lease: Box::new(lease) },
         None => Decided::Denied,
     }))
+}
+
+/// Counts a yes where several are needed; `None` where this is the last one that was missing.
+fn vote(
+    room: &mut Room<'_>,
+    request: RequestId,
+    target: &Target,
+    decide: &Decide,
+    now: &Now,
+) -> Result<Option<Result<Decided, StoreError>>, StoreError> {
+    match &decide.decision {
+        Verb::ApproveOnce { .. } => {}
+        Verb::ApproveAlways { .. } => {
+            return refused(Code::ScopeMismatch, "what needs several approvers is approved once at a time");
+        }
+        Verb::Deny | Verb::DenyFor { .. } => return Ok(None),
+    }
+    let sql = "SELECT approver FROM decisions WHERE request = ?1 AND decision = 'vote'";
+    let voters = read::many(room.db, sql, [request.as_str()], |raw| raw.json::<Approver>(0))?;
+    if voters.iter().any(|voter| voter.uid == decide.approver.uid) {
+        let message = format!("uid {} has said yes already; another user must as well", decide.approver.uid);
+        return refused(Code::AlreadyDecided, message);
+    }
+    let have = voters.len() as u64 + 1;
+    if have >= target.needed {
+        return Ok(None);
+    }
+    let live = format!("SELECT count(*) FROM requests WHERE id = :id AND {LIVE}");
+    let lives: i64 = room.db.prepare_cached(&live)?.query_row(
+        named_params! { ":id": request.as_str(), ":wall": now.wall_ms, ":boot": now.boot_ms,
+        ":boot_id": now.boot_id.as_str(), ":skew": deadline::SKEW_MS },
+        |row| row.get(0),
+    )?;
+    if lives == 0 {
+        expire_where(room, "id = :id", Some(request), now)?;
+        return Ok(Some(Err(settled(read::state_of(room.db, request)?, request))));
+    }
+    note_decision(room, request, "vote", &decide.approver, decide.comment.as_ref().map(Redacted::as_str), now)?;
+    let body = json!({ "approver": decide.approver, "subject": decide.subject, "have": have, "needed": target.needed });
+    room.audit(now, "request.vote", Some(request), body)?;
+    Ok(Some(Ok(Decided::Voted { have, needed: target.needed })))
 }
 
 /// How long a lease of this class lives, in milliseconds; a policy may only shorten it.

@@ -64,7 +64,7 @@ pub struct ExecutionRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct DecisionRow {
     pub request: RequestId,
-    /// `approve_once`, `approve_always`, `deny`, `extend`, `revoke`, `lockdown`.
+    /// `approve_once`, `approve_always`, `vote`, `deny`, `auto_deny`, `extend`, `revoke`, `lockdown`.
     pub decision: String,
     pub approver: Approver,
     pub comment: Option<String>,
@@ -126,6 +126,10 @@ pub struct Story {
     pub decisions: Vec<DecisionRow>,
     pub execution: Option<ExecutionRow>,
     pub notes: Vec<NoteRow>,
+    /// What was asked before and is like it.
+    pub lately: super::Lately,
+    /// How many different users must say yes.
+    pub needed: u64,
 }
 
 impl RequestRow {

@@ -93,10 +93,7 @@ fn first() -> String {
     sql += &(sql_triggers::<Request>() + &sql_triggers::<Lease>());
     sql += &(sql_triggers::<Execution>() + &sql_triggers::<Proposal>());
     for table in ["audit", "decisions", "notes", "outcomes"] {
-        sql += &format!(
-            "CREATE TRIGGER {table}_fixed BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, '{table}: rows are fixed'); END;
-             CREATE TRIGGER {table}_kept BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, '{table}: rows are kept'); END;\n"
-        );
+        sql += &fixed(table);
     }
     sql += "CREATE TRIGGER audit_next BEFORE INSERT ON audit
             WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM audit)
@@ -119,6 +116,32 @@ const SECOND: &str = "CREATE TABLE trusts (
     name TEXT NOT NULL CHECK (length(name) > 0), sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
     size INTEGER NOT NULL CHECK (size >= 0), path TEXT NOT NULL, approver TEXT NOT NULL, wall INTEGER NOT NULL,
     PRIMARY KEY (name, sha256)) STRICT;";
+/// Policies by version, what is alike, and how many must say yes.
+fn third() -> String {
+    let mut sql = String::from(
+        "CREATE TABLE policies (version TEXT PRIMARY KEY CHECK (length(version) = 64), classifier TEXT NOT NULL,
+             canonical TEXT NOT NULL, sources TEXT NOT NULL, first_wall INTEGER NOT NULL) STRICT;
+         CREATE TABLE denials (seq INTEGER PRIMARY KEY, uid INTEGER NOT NULL, kin TEXT NOT NULL,
+             until_wall INTEGER NOT NULL, request TEXT NOT NULL REFERENCES requests (id)) STRICT;
+         ALTER TABLE requests ADD COLUMN kin TEXT NOT NULL DEFAULT '';
+         ALTER TABLE requests ADD COLUMN around TEXT NOT NULL DEFAULT '{\"origin\":\"agent\"}';
+         ALTER TABLE requests ADD COLUMN needed INTEGER NOT NULL DEFAULT 1;
+         CREATE INDEX requests_kin ON requests (uid, kin, created_wall);
+         CREATE INDEX denials_kin ON denials (uid, kin, until_wall);\n",
+    );
+    for table in ["policies", "denials"] {
+        sql += &fixed(table);
+    }
+    sql
+}
+
+/// Rows of this table never change and never go.
+fn fixed(table: &str) -> String {
+    format!(
+        "CREATE TRIGGER {table}_fixed BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, '{table}: rows are fixed'); END;
+         CREATE TRIGGER {table}_kept BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, '{table}: rows are kept'); END;\n"
+    )
+}
 
 /// Open the database, bring it to this version's schema, and read where its audit chain ends.
 pub fn open(place: &Place) -> Result<(Connection, Chain), StoreError> {
@@ -169,8 +192,8 @@ fn check(db: &Connection, path: &std::path::Path) -> Result<(), StoreError> {
 }
 
 fn migrate(db: &mut Connection) -> Result<(), StoreError> {
-    let first = first();
-    let steps = vec![M::up(&first), M::up(SECOND)];
+    let (first, third) = (first(), third());
+    let steps = vec![M::up(&first), M::up(SECOND), M::up(&third)];
     let newest = steps.len();
     let migrations = Migrations::new(steps);
     let refused = |e: rusqlite_migration::Error| match e {

@@ -74,6 +74,8 @@ pub struct Context {
     pub user: Option<String>,
     /// The requester's environment; only values of secret-named variables are used.
     pub env: Vec<(String, String)>,
+    /// What an admin wants hidden as well.
+    pub patterns: Vec<regex::bytes::Regex>,
 }
 
 /// What kind of secret stood in a span.
@@ -124,12 +126,17 @@ pub struct Card {
 pub struct Redactor {
     known: Known,
     homes: Homes,
+    patterns: Vec<regex::bytes::Regex>,
 }
 
 impl Redactor {
     pub fn new(context: Context) -> Redactor {
         let home = context.home.or_else(|| Some(format!("/home/{}", context.user?)));
-        Redactor { known: Known::of_environment(&context.env), homes: Homes::new(home.as_deref()) }
+        Redactor {
+            known: Known::of_environment(&context.env),
+            homes: Homes::new(home.as_deref()),
+            patterns: context.patterns,
+        }
     }
 
     /// A command's text, as it is stored, logged and broadcast.
@@ -156,7 +163,7 @@ impl Redactor {
     /// The same redactor, which also knows the secrets that this command gives away: for its output.
     pub fn knowing(&self, command: &str) -> Redactor {
         let spans = self.command_spans(command.as_bytes()).hide;
-        Redactor { known: self.known.with(values(command.as_bytes(), &spans)), homes: self.homes.clone() }
+        Redactor { known: self.known.with(values(command.as_bytes(), &spans)), ..self.clone() }
     }
 
     /// What a program printed, a message, a path: anything that is not a command. Bytes that are no UTF-8 become U+FFFD.
@@ -220,6 +227,9 @@ impl Redactor {
         pairs::find(line, memory, out);
         personal::find(line, out);
         self.homes.find(line, out);
+        for pattern in &self.patterns {
+            pattern.find_iter(line).for_each(|found| out.push(found.start(), found.end(), Kind("policy")));
+        }
     }
 }
 
