@@ -87,7 +87,7 @@ impl Around {
 pub fn standing(rules: &[AlwaysRule]) -> Vec<Standing> {
     let one = |rule: &AlwaysRule| {
         let matches = match &rule.rule.kind {
-            RuleKind::Exact { command } => Matches::Exact(command.clone()),
+            RuleKind::Exact { command } => Matches::Exact(*command),
             RuleKind::Template { pattern } => Matches::Template(Template::parse(pattern).ok()?),
         };
         Some(Standing {
