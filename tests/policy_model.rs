@@ -182,7 +182,7 @@ fn the_table_holds_in_every_cell() {
                     let lifted = approved && judged.asks() && class < Class::Destructive && class > Class::Read;
                     let want = if lifted { Allow } else { judged };
                     let part = Part { program: Some("a"), class, attributes: Vec::new(), deletes: false };
-                    let verdict = judge(&policy, &assessment(&[part.clone()]), &Circumstances::UNKNOWN);
+                    let verdict = judge(&policy, &assessment(std::slice::from_ref(&part)), &Circumstances::UNKNOWN);
                     assert_eq!(verdict.decision, want, "{tier} {class} {then:?} {approved}");
                     let rules = then.map(|then| Rule {
                         program: Some("a"),
@@ -388,7 +388,7 @@ fn what_was_not_understood_meets_every_rule_that_tightens_and_none_that_allows()
     let lost = Part { program: None, class: Class::Write, attributes: vec![Attribute::Unanalysed], deletes: false };
     for (then, want) in [("block", Decision::Block), ("prompt", Decision::Prompt), ("allow", Decision::Prompt)] {
         let policy = Policy::from_text(Path::new("p.toml"), &text(then)).expect("a policy");
-        let verdict = judge(&policy, &assessment(&[lost.clone()]), &Circumstances::UNKNOWN);
+        let verdict = judge(&policy, &assessment(std::slice::from_ref(&lost)), &Circumstances::UNKNOWN);
         assert_eq!(verdict.decision, want, "{then}");
     }
 }
@@ -409,7 +409,7 @@ fn circumstances_that_are_not_known_meet_rules_that_tighten_and_none_that_allows
                 "version = 1\n[[rule]]\nid = \"r\"\nthen = \"{then}\"\nwhen = {{ class = \"write\", {condition} }}\n"
             );
             let policy = Policy::from_text(Path::new("p.toml"), &text).expect("a policy");
-            let verdict = judge(&policy, &assessment(&[part.clone()]), &Circumstances::UNKNOWN);
+            let verdict = judge(&policy, &assessment(std::slice::from_ref(&part)), &Circumstances::UNKNOWN);
             assert_eq!(verdict.decision, unknown, "{condition} {then}");
         }
     }
@@ -420,6 +420,6 @@ fn circumstances_that_are_not_known_meet_rules_that_tighten_and_none_that_allows
         [(None, Decision::Prompt), (Some(Level::Landlock), Decision::Prompt), (Some(Level::Full), Decision::Allow)]
     {
         let at = Circumstances { fence, ..Circumstances::UNKNOWN };
-        assert_eq!(judge(&policy, &assessment(&[part.clone()]), &at).decision, want, "{fence:?}");
+        assert_eq!(judge(&policy, &assessment(std::slice::from_ref(&part)), &at).decision, want, "{fence:?}");
     }
 }
