@@ -172,7 +172,7 @@ impl FenceSpec {
             require: Require::Either,
             users: Users::Own,
             processes: View::Own,
-            network: if class >= Class::Network { View::Host } else { View::Own },
+            network: FenceSpec::network_of(class),
             internet: FenceSpec::internet_of(class),
             unix_sockets: false,
             signals: false,
@@ -187,6 +187,14 @@ impl FenceSpec {
             shown: Vec::new(),
             home: None,
             limits: Limits::DEFAULT,
+        }
+    }
+
+    /// Without sockets there is nothing to keep apart, and a network of its own is what costs most: read does without.
+    const fn network_of(class: Class) -> View {
+        match class {
+            Class::Write => View::Own,
+            Class::Read | Class::Network | Class::Install | Class::Destructive => View::Host,
         }
     }
 
@@ -219,11 +227,14 @@ impl FenceSpec {
         if class >= self.class {
             return self;
         }
-        self.class = class;
-        self.internet = FenceSpec::internet_of(class);
-        if class < Class::Network && self.processes == View::Own {
-            self.network = View::Own;
+        // What was to look at the machine's network keeps its view, and reaches none of it.
+        if self.class < Class::Network && self.network == View::Host {
+            self.internet = Internet::None;
+        } else {
+            self.network = FenceSpec::network_of(class);
+            self.internet = FenceSpec::internet_of(class);
         }
+        self.class = class;
         if class < Class::Install {
             self.caches.clear();
         }

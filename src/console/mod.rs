@@ -15,6 +15,7 @@ mod history;
 mod lockdown;
 mod manual;
 mod moment;
+mod more;
 mod output;
 mod pending;
 mod policy;
@@ -73,6 +74,8 @@ enum Verb {
     Trust(trust::Args),
     /// Remove secrets from standard input
     Redact(redact::Args),
+    /// Ask for a wider fence, inside a command given to tollsh
+    As(more::Args),
     /// The same as tollsh, for a single binary
     Run(run::Args),
     /// What is enforced here, and what is not
@@ -113,6 +116,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Audit(args) => audit::run(args),
         Verb::Trust(args) => trust::run(args),
         Verb::Redact(args) => redact::run(args),
+        Verb::As(args) => more::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Daemon(args) => daemon::run(args),

@@ -85,7 +85,10 @@ steps! {
         sys::landlock_restrict_self(child.fence.ruleset.as_fd())
     };
     // Last: every step above makes calls that it may refuse.
-    Seccomp = 21, false, "install the system call filter", |child| sys::install_filter(&child.fence.filter);
+    Seccomp = 21, false, "install the system call filter", |child| {
+        let listener = sys::install_told_filter(&child.fence.filter)?;
+        sys::hand_over(child.told.as_raw_fd(), listener)
+    };
 }
 
 /// A null-terminated array of strings for exec, made before fork.
@@ -125,6 +128,8 @@ pub struct Child {
     pub status: OwnedFd,
     /// Read by the child: at level `full` one byte when it is somebody, then one that lets it go; end of file ends it.
     pub release: OwnedFd,
+    /// Takes what hears of the calls that the filter refuses.
+    pub told: OwnedFd,
     /// The step that is made to fail, in tests.
     pub break_at: Option<Step>,
 }

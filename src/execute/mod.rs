@@ -12,8 +12,10 @@ mod fence;
 mod init;
 mod runner;
 pub mod signals;
+mod supervise;
 mod sys;
 
 pub use child::{Signals, Step};
 pub use fence::{FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, probe, users_of, workspace};
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};
+pub use supervise::Refused;

@@ -4,6 +4,7 @@
 use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
 use super::fence::{Fence, FenceError, room::Room, sys as room};
 use super::signals::{self, Held};
+use super::supervise::{self, Refused, Supervisor, Until};
 use super::sys::{self, Forked};
 use super::{descriptors, environment};
 use crate::assess::Class;
@@ -86,6 +87,8 @@ pub struct Outcome {
     pub duration: Duration,
     /// The fence that held it, in words.
     pub fence: String,
+    /// What the fence refused, as the kernel told it.
+    pub refused: Vec<Refused>,
     /// What differed from a run without a fence.
     pub notes: Vec<String>,
 }
@@ -95,6 +98,7 @@ pub struct Outcome {
 #[must_use]
 pub struct Blocked {
     pid: libc::pid_t,
+    process: Option<OwnedFd>,
     /// Dropped without a byte: the child exits.
     release: Option<OwnedFd>,
     status: Option<OwnedFd>,
@@ -104,6 +108,9 @@ pub struct Blocked {
     /// There were no other children (a shell that became this process by exec may have had some): what is left at the
     /// end is the command's.
     alone: bool,
+    supervisor: Option<Supervisor>,
+    /// How long it may take.
+    wall: Option<Duration>,
 }
 
 /// The command, running.
@@ -111,6 +118,9 @@ pub struct Blocked {
 #[must_use]
 pub struct Running {
     pid: libc::pid_t,
+    process: OwnedFd,
+    supervisor: Supervisor,
+    deadline: Option<Instant>,
     status: OwnedFd,
     since: Instant,
     fence: String,
@@ -189,6 +199,8 @@ impl Start {
         let env = environment::scrubbed(self.env.clone(), &self.spec, level);
         let (status, child_status) = sys::pipe()?;
         let (child_release, release) = sys::pipe()?;
+        let (told, child_told) = supervise::pair()?;
+        let wanted = fence.wanted;
         let namespaces = fence.room.as_ref().map_or(0, |room| room.namespaces);
         let child = Child {
             parent: std::process::id() as libc::pid_t,
@@ -202,6 +214,7 @@ impl Start {
             signals: self.signals.clone(),
             status: child_status,
             release: child_release,
+            told: child_told,
             break_at: self.break_at,
         };
         let alone = !sys::has_children();
@@ -219,7 +232,18 @@ impl Start {
             notes.push(format!("closed descriptors {:?}: neither pipes nor only read", self.passed.closed));
         }
         let (release, status) = (Some(release), Some(status));
-        let blocked = Blocked { pid, release, status, held: Some(held), fence: words, notes, alone };
+        let mut blocked = Blocked {
+            pid,
+            process: None,
+            release,
+            status,
+            held: Some(held),
+            fence: words,
+            notes,
+            alone,
+            supervisor: None,
+            wall: self.spec.limits.wall_s.map(Duration::from_secs),
+        };
         let introduced = child.fence.room.as_ref().map_or(Ok(()), |room| blocked.introduce(room));
         // Our copies of the child's ends: without closing them, its silence could not be heard.
         drop(child);
@@ -228,7 +252,13 @@ impl Start {
             let _ = sys::send_signal(blocked.pid, libc::SIGKILL);
         }
         match read_report(blocked.status.as_ref())? {
-            Some(Report::Ready) => introduced.map(|()| blocked),
+            Some(Report::Ready) => {
+                introduced?;
+                let temporary = self.spec.temporary.as_ref().map(|dir| dir.path().to_owned());
+                blocked.supervisor = Some(supervise::receive(&told, wanted, temporary)?);
+                blocked.process = Some(supervise::handle(pid)?);
+                Ok(blocked)
+            }
             Some(Report::Failed(step, errno)) => Err(FenceError::Step { step, errno }),
             Some(Report::Ended(_) | Report::LeftRunning(_)) | None => introduced.and(Err(FenceError::Vanished)),
         }
@@ -278,7 +308,8 @@ impl Blocked {
         let Ticket(()) = ticket;
         // Without it orphans would outlive the command; a refusal leaves them to the system, as under bash.
         let adopts = sys::adopt_orphans().is_ok();
-        let (Some(release), Some(status)) = (self.release.take(), self.status.take()) else {
+        let parts = (self.release.take(), self.status.take(), self.process.take(), self.supervisor.take());
+        let (Some(release), Some(status), Some(process), Some(supervisor)) = parts else {
             return Err(FenceError::Vanished);
         };
         // The last thing that can fail: from here on the command may run.
@@ -287,7 +318,10 @@ impl Blocked {
         }
         let (fence, notes) = (std::mem::take(&mut self.fence), std::mem::take(&mut self.notes));
         let pid = std::mem::replace(&mut self.pid, 0);
-        let running = Running { pid, status, since: Instant::now(), fence, notes, alone: self.alone && adopts };
+        let since = Instant::now();
+        let deadline = self.wall.map(|wall| since + wall);
+        let alone = self.alone && adopts;
+        let running = Running { pid, process, supervisor, deadline, status, since, fence, notes, alone };
         signals::forward_to(running.pid);
         // From here on, what was held is passed on.
         self.held = None;
@@ -316,9 +350,15 @@ impl Running {
     /// # Errors
     /// [`FenceError::Step`]: bash could not be started, nothing ran. Anything else: nobody knows how it ended.
     pub fn wait(mut self) -> Result<Outcome, FenceError> {
-        let ended = sys::await_end(self.pid);
+        let mut attended = self.supervisor.attend(&self.process, self.deadline);
+        if let Ok(Until::Over) = attended {
+            self.notes.push("ended: its time was over".to_owned());
+            // It may have ended by itself just now.
+            let _ = sys::send_signal(self.pid, libc::SIGKILL);
+            attended = self.supervisor.attend(&self.process, None);
+        }
         signals::forward_to(signals::NOBODY_ANY_MORE);
-        ended.map_err(std::io::Error::from_raw_os_error)?;
+        attended?;
         let reaped = sys::reap(self.pid, true).map_err(std::io::Error::from_raw_os_error)?;
         let duration = self.since.elapsed();
         let Some((_, mut status)) = reaped else { return Err(FenceError::Vanished) };
@@ -338,7 +378,8 @@ impl Running {
         } else {
             Ended::Exit(libc::WEXITSTATUS(status) as u8)
         };
-        Ok(Outcome { ended, duration, fence: self.fence, notes: self.notes })
+        let refused = self.supervisor.refused.into_iter().collect();
+        Ok(Outcome { ended, duration, fence: self.fence, refused, notes: self.notes })
     }
 }
 

@@ -225,6 +225,7 @@ pub fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Installs a seccomp filter for this thread and all it starts. Child-safe.
+#[cfg(test)]
 pub fn install_filter(filter: &[libc::sock_filter]) -> Result<(), Errno> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the kernel copies the program during the call and never writes to it.
@@ -232,6 +233,82 @@ pub fn install_filter(filter: &[libc::sock_filter]) -> Result<(), Errno> {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, std::ptr::from_ref(&program))
     })
     .map(drop)
+}
+
+/// As [`install_filter`]; the descriptor hears of what the filter tells. Child-safe.
+pub fn install_told_filter(filter: &[libc::sock_filter]) -> Result<RawFd, Errno> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // SAFETY: as above.
+    checked(unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, std::ptr::from_ref(&program))
+    })
+    .map(|fd| fd as RawFd)
+}
+
+/// Room for one descriptor beside a message, aligned as its header must be.
+#[repr(C, align(8))]
+struct OneDescriptor([u8; 32]);
+
+/// Hands a descriptor to whoever holds the other end of a pair of sockets. Child-safe.
+pub fn hand_over(socket: RawFd, fd: RawFd) -> Result<(), Errno> {
+    let byte = [0u8];
+    let mut part = libc::iovec { iov_base: byte.as_ptr().cast_mut().cast(), iov_len: 1 };
+    let mut beside = OneDescriptor([0; 32]);
+    // SAFETY: a zeroed header is a valid value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.0.as_mut_ptr().cast();
+    // SAFETY: the control buffer is larger than one aligned header with one descriptor, and outlives the call.
+    unsafe {
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as usize;
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+        std::ptr::write_unaligned(libc::CMSG_DATA(header).cast::<RawFd>(), fd);
+        checked(libc::sendmsg(socket, &message, libc::MSG_NOSIGNAL) as libc::c_long).map(drop)
+    }
+}
+
+/// One call that waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    pub id: u64,
+    pub pid: u32,
+    pub call: libc::c_long,
+    pub arguments: [u64; 6],
+}
+
+/// The next call that a filter told; an error where its caller has gone meanwhile.
+pub fn next_told(listener: BorrowedFd<'_>) -> Result<Told, Errno> {
+    // SAFETY: a zeroed notification is valid, and the kernel demands one.
+    let mut told: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure has the size that is part of the request's number, and outlives the call.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut told) }.into())?;
+    let data = told.data;
+    Ok(Told { id: told.id, pid: told.pid, call: data.nr.into(), arguments: data.args })
+}
+
+/// Answers a told call: with an error, or the kernel goes on with it.
+pub fn answer_told(listener: BorrowedFd<'_>, id: u64, errno: Option<Errno>) -> Result<(), Errno> {
+    let (error, flags) = match errno {
+        Some(errno) => (-errno, 0),
+        None => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
+    };
+    let answer = libc::seccomp_notif_resp { id, val: 0, error, flags };
+    // SAFETY: as above; the kernel only reads it.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &answer) }.into()).map(drop)
+}
+
+/// Up to a length of another process's memory; what can be read of it.
+pub fn memory_of(pid: u32, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+    // SAFETY: the local part is this slice; the remote address is never touched by this process.
+    checked(unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) } as libc::c_long)
+        .map(|read| read as usize)
 }
 
 /// A system call by number with one argument, for probes that must not depend on a library's wrapper.
@@ -351,20 +428,6 @@ pub fn reap(pid: libc::pid_t, block: bool) -> Result<Option<(libc::pid_t, i32)>,
             Err(libc::EINTR) => {}
             Ok(0) => return Ok(None),
             other => return other.map(|pid| Some((pid as libc::pid_t, status))),
-        }
-    }
-}
-
-/// Waits until a child has ended, without reaping it: its number stays its own.
-pub fn await_end(pid: libc::pid_t) -> Result<(), Errno> {
-    loop {
-        // SAFETY: a zeroed siginfo is valid and filled by the kernel.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let flags = libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: the pointer is to that local value.
-        match checked(unsafe { libc::waitid(libc::P_PID, pid as u32, &mut info, flags) }.into()) {
-            Err(libc::EINTR) => {}
-            other => return other.map(drop),
         }
     }
 }

@@ -345,6 +345,9 @@ impl Shell {
             after: Vec::new(),
             notes: notes.iter().take(16).map(|one| text(one)).collect(),
         };
+        if !outcome.refused.is_empty() {
+            tracing::info!(%execution, refused = ?outcome.refused, "the fence refused");
+        }
         gate.store.finished(execution, outcome, gate.store.now()).await?;
         self.ended(execution).await;
         Ok(p::Done {})

@@ -6,6 +6,7 @@ pub mod argv;
 mod asking;
 mod once;
 mod refusal;
+mod said;
 mod streams;
 mod temporary;
 

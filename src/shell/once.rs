@@ -3,7 +3,7 @@
 use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
-use super::temporary;
+use super::{said, streams, temporary};
 use crate::authorize::FenceSpec;
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
 use crate::facts::codes::Code;
@@ -22,11 +22,15 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let asked = Asked::of(&call);
     let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
     let spec = temporary::made(fence_of(&granted).clone());
+    let (class, command) = (spec.class, call.command.clone());
     let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
+    if let Some(line) = said::refused(&outcome, class, &command) {
+        streams::say_err(&line);
+    }
     Ok(report(&mut gate, &claimed, outcome))
 }
 
@@ -65,8 +69,11 @@ fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refus
 
 fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticket) -> Result<Running, Refusal> {
     let running = blocked.release(ticket).map_err(|why| tell_not_started(gate, claimed, why.into()))?;
-    // One way: a lost one leaves the execution claimed, and `finished` still tells its end.
-    drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
+    // What nobody was asked about is recorded once, at its end. Of what was approved the start is told, one way: a lost
+    // one leaves the execution claimed, and `finished` still tells its end.
+    if claimed.request.is_some() {
+        drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
+    }
     Ok(running)
 }
 
@@ -80,7 +87,7 @@ fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
         ended,
         duration_ms: outcome.duration.as_millis().try_into().unwrap_or(u64::MAX),
         fence: outcome.fence,
-        refused: Vec::new(),
+        refused: outcome.refused.into_iter().map(|one| one.call).collect(),
         notes: outcome.notes,
     };
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));

@@ -4,6 +4,7 @@ use super::api::Recovered;
 use super::requests::{json_of, refused};
 use super::writer::{Done, Room};
 use super::{StoreError, read};
+use crate::assess::Class;
 use crate::authorize::states::{Execution, Machine};
 use crate::authorize::*;
 use crate::facts::codes::Code;
@@ -68,7 +69,15 @@ pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, 
     let sql = "INSERT INTO outcomes (execution, exit, signal, duration_ms, body) VALUES (?1, ?2, ?3, ?4, ?5)";
     let duration = i64::try_from(outcome.duration_ms).unwrap_or(i64::MAX);
     room.db.prepare_cached(sql)?.execute(params![execution.as_str(), exit, signal, duration, json_of(outcome)?])?;
-    let body = json!({ "execution": execution, "state": to.name(), "outcome": outcome });
+    let mut body = json!({ "execution": execution, "state": to.name(), "outcome": outcome });
+    // The fence refused what was taken for reading: the fence and the class disagree, and one of them is wrong.
+    let read = read::execution(room.db, execution)?.is_some_and(|row| row.action.class == Class::Read);
+    if read
+        && !outcome.refused.is_empty()
+        && let Some(fields) = body.as_object_mut()
+    {
+        fields.insert("disagreement".into(), json!(outcome.refused));
+    }
     room.audit(now, "execution.finished", Some(request), body)?;
     room.memory.light.remove(&execution);
     room.memory.attached.remove(&request);

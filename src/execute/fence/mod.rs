@@ -74,6 +74,8 @@ pub struct Fence {
     pub level: Level,
     pub ruleset: OwnedFd,
     pub filter: Vec<libc::sock_filter>,
+    /// What the filter was made for.
+    pub wanted: seccomp::Wanted,
     pub capabilities: u64,
     /// Resource, soft and hard bound.
     pub limits: Vec<(u32, u64, u64)>,
@@ -104,13 +106,14 @@ impl Fence {
         let rows = grants::all(spec, level, streams)?;
         let ruleset = landlock::ruleset(&rows, open).map_err(|(path, errno)| FenceError::Rule { path, errno })?;
         let sockets = seccomp::Sockets { inet: internet, unix: unix_sockets };
-        let filter = seccomp::filter(seccomp::Wanted { read: !spec.writes(), sockets });
+        let wanted = seccomp::Wanted { read: !spec.writes(), sockets, told: true };
+        let filter = seccomp::filter(wanted);
         let room = match level {
             Level::Full => Some(Room::plan(spec, &grants::writable(spec)?, cwd)?),
             Level::Landlock => None,
         };
         let limits = limits(spec, level)?;
-        Ok(Fence { level, ruleset, filter, capabilities: capabilities(spec.class), limits, room })
+        Ok(Fence { level, ruleset, filter, wanted, capabilities: capabilities(spec.class), limits, room })
     }
 
     /// The fence in words, for the outcome.

@@ -3,6 +3,9 @@
 //! What is not in a table is allowed: Landlock and the capabilities hold the rest. Another architecture's calls kill the
 //! process, because their numbers mean something else. Only the low half of an argument is compared: every argument
 //! compared here is a 32-bit integer to the kernel.
+//!
+//! A refused call is told to the parent of the run where one listens, so that it can be named afterwards; the answer is
+//! the row's error either way. What programs try as a matter of course is refused in silence.
 
 use libc::{c_long, sock_filter};
 
@@ -43,17 +46,18 @@ pub enum When {
 /// One refused call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
+    pub name: &'static str,
     pub call: c_long,
     pub when: When,
     pub errno: i32,
 }
 
-const fn never(call: c_long) -> Row {
-    Row { call, when: When::Always, errno: libc::EPERM }
+const fn never(name: &'static str, call: c_long) -> Row {
+    Row { name, call, when: When::Always, errno: libc::EPERM }
 }
 
-const fn when(call: c_long, when: When) -> Row {
-    Row { call, when, errno: libc::EPERM }
+const fn when(name: &'static str, call: c_long, when: When) -> Row {
+    Row { name, call, when, errno: libc::EPERM }
 }
 
 const fn bits(argument: u8, mask: u32) -> When {
@@ -91,156 +95,187 @@ const SYS_FILE_SETATTR: c_long = 469;
 /// Refused in every class.
 pub const ALWAYS: &[Row] = &[
     // Other processes' memory, descriptors and control.
-    never(libc::SYS_ptrace),
-    never(libc::SYS_process_vm_readv),
-    never(libc::SYS_process_vm_writev),
-    never(libc::SYS_process_madvise),
-    never(libc::SYS_pidfd_getfd),
-    never(libc::SYS_kcmp),
-    when(libc::SYS_prlimit64, others(0)),
-    when(libc::SYS_sched_setaffinity, others(0)),
-    when(libc::SYS_sched_setscheduler, others(0)),
-    when(libc::SYS_sched_setparam, others(0)),
-    when(libc::SYS_sched_setattr, others(0)),
-    when(libc::SYS_setpriority, others(1)),
-    when(libc::SYS_ioprio_set, others(1)),
-    when(libc::SYS_migrate_pages, others(0)),
-    when(libc::SYS_move_pages, others(0)),
+    never("ptrace", libc::SYS_ptrace),
+    never("process_vm_readv", libc::SYS_process_vm_readv),
+    never("process_vm_writev", libc::SYS_process_vm_writev),
+    never("process_madvise", libc::SYS_process_madvise),
+    never("pidfd_getfd", libc::SYS_pidfd_getfd),
+    never("kcmp", libc::SYS_kcmp),
+    when("prlimit64", libc::SYS_prlimit64, others(0)),
+    when("sched_setaffinity", libc::SYS_sched_setaffinity, others(0)),
+    when("sched_setscheduler", libc::SYS_sched_setscheduler, others(0)),
+    when("sched_setparam", libc::SYS_sched_setparam, others(0)),
+    when("sched_setattr", libc::SYS_sched_setattr, others(0)),
+    when("setpriority", libc::SYS_setpriority, others(1)),
+    when("ioprio_set", libc::SYS_ioprio_set, others(1)),
+    when("migrate_pages", libc::SYS_migrate_pages, others(0)),
+    when("move_pages", libc::SYS_move_pages, others(0)),
     // Parts of the kernel with a history.
-    never(libc::SYS_bpf),
-    never(libc::SYS_perf_event_open),
-    never(libc::SYS_userfaultfd),
-    never(libc::SYS_io_uring_setup),
-    never(libc::SYS_io_uring_enter),
-    never(libc::SYS_io_uring_register),
-    never(libc::SYS_keyctl),
-    never(libc::SYS_add_key),
-    never(libc::SYS_request_key),
+    never("bpf", libc::SYS_bpf),
+    never("perf_event_open", libc::SYS_perf_event_open),
+    never("userfaultfd", libc::SYS_userfaultfd),
+    never("io_uring_setup", libc::SYS_io_uring_setup),
+    never("io_uring_enter", libc::SYS_io_uring_enter),
+    never("io_uring_register", libc::SYS_io_uring_register),
+    never("keyctl", libc::SYS_keyctl),
+    never("add_key", libc::SYS_add_key),
+    never("request_key", libc::SYS_request_key),
     // Mounts and namespaces.
-    never(libc::SYS_mount),
-    never(libc::SYS_umount2),
-    never(libc::SYS_pivot_root),
-    never(libc::SYS_chroot),
-    never(libc::SYS_open_tree),
-    never(SYS_OPEN_TREE_ATTR),
-    never(libc::SYS_move_mount),
-    never(libc::SYS_fsopen),
-    never(libc::SYS_fsconfig),
-    never(libc::SYS_fsmount),
-    never(libc::SYS_fspick),
-    never(libc::SYS_mount_setattr),
-    never(libc::SYS_setns),
-    when(libc::SYS_unshare, bits(0, NEW_NAMESPACES | NEW_TIME)),
-    when(libc::SYS_clone, bits(0, NEW_NAMESPACES)),
+    never("mount", libc::SYS_mount),
+    never("umount2", libc::SYS_umount2),
+    never("pivot_root", libc::SYS_pivot_root),
+    never("chroot", libc::SYS_chroot),
+    never("open_tree", libc::SYS_open_tree),
+    never("open_tree_attr", SYS_OPEN_TREE_ATTR),
+    never("move_mount", libc::SYS_move_mount),
+    never("fsopen", libc::SYS_fsopen),
+    never("fsconfig", libc::SYS_fsconfig),
+    never("fsmount", libc::SYS_fsmount),
+    never("fspick", libc::SYS_fspick),
+    never("mount_setattr", libc::SYS_mount_setattr),
+    never("setns", libc::SYS_setns),
+    when("unshare", libc::SYS_unshare, bits(0, NEW_NAMESPACES | NEW_TIME)),
+    when("clone", libc::SYS_clone, bits(0, NEW_NAMESPACES)),
     // Its flags are in memory, which no filter can read; libraries fall back to clone.
-    Row { call: libc::SYS_clone3, when: When::Always, errno: libc::ENOSYS },
+    Row { name: "clone3", call: libc::SYS_clone3, when: When::Always, errno: libc::ENOSYS },
     // Likewise: its mode could carry a setuid bit.
-    Row { call: libc::SYS_openat2, when: When::Always, errno: libc::ENOSYS },
+    Row { name: "openat2", call: libc::SYS_openat2, when: When::Always, errno: libc::ENOSYS },
     // The machine.
-    never(libc::SYS_kexec_load),
-    never(libc::SYS_kexec_file_load),
-    never(libc::SYS_init_module),
-    never(libc::SYS_finit_module),
-    never(libc::SYS_delete_module),
-    never(libc::SYS_reboot),
-    never(libc::SYS_swapon),
-    never(libc::SYS_swapoff),
-    never(libc::SYS_acct),
-    never(libc::SYS_quotactl),
-    never(libc::SYS_quotactl_fd),
-    never(libc::SYS_settimeofday),
-    never(libc::SYS_clock_settime),
-    never(libc::SYS_sethostname),
-    never(libc::SYS_setdomainname),
-    never(libc::SYS_syslog),
-    never(libc::SYS_vhangup),
-    never(libc::SYS_fanotify_init),
-    never(libc::SYS_open_by_handle_at),
+    never("kexec_load", libc::SYS_kexec_load),
+    never("kexec_file_load", libc::SYS_kexec_file_load),
+    never("init_module", libc::SYS_init_module),
+    never("finit_module", libc::SYS_finit_module),
+    never("delete_module", libc::SYS_delete_module),
+    never("reboot", libc::SYS_reboot),
+    never("swapon", libc::SYS_swapon),
+    never("swapoff", libc::SYS_swapoff),
+    never("acct", libc::SYS_acct),
+    never("quotactl", libc::SYS_quotactl),
+    never("quotactl_fd", libc::SYS_quotactl_fd),
+    never("settimeofday", libc::SYS_settimeofday),
+    never("clock_settime", libc::SYS_clock_settime),
+    never("sethostname", libc::SYS_sethostname),
+    never("setdomainname", libc::SYS_setdomainname),
+    never("syslog", libc::SYS_syslog),
+    never("vhangup", libc::SYS_vhangup),
+    never("fanotify_init", libc::SYS_fanotify_init),
+    never("open_by_handle_at", libc::SYS_open_by_handle_at),
     // Typing into a terminal, its line discipline, and attributes that a read-only descriptor can set.
-    when(libc::SYS_ioctl, request(0x5412)),
-    when(libc::SYS_ioctl, request(0x541C)),
-    when(libc::SYS_ioctl, request(0x5423)),
-    when(libc::SYS_ioctl, request(0x4008_6602)),
-    when(libc::SYS_ioctl, request(0x4004_6602)),
-    when(libc::SYS_ioctl, request(0x401C_5820)),
-    when(libc::SYS_ioctl, request(0x4008_7602)),
-    when(libc::SYS_ioctl, request(0x800C_6613)),
-    when(libc::SYS_ioctl, request(0x4080_6685)),
-    never(SYS_FILE_SETATTR),
+    when("ioctl", libc::SYS_ioctl, request(0x5412)),
+    when("ioctl", libc::SYS_ioctl, request(0x541C)),
+    when("ioctl", libc::SYS_ioctl, request(0x5423)),
+    when("ioctl", libc::SYS_ioctl, request(0x4008_6602)),
+    when("ioctl", libc::SYS_ioctl, request(0x4004_6602)),
+    when("ioctl", libc::SYS_ioctl, request(0x401C_5820)),
+    when("ioctl", libc::SYS_ioctl, request(0x4008_7602)),
+    when("ioctl", libc::SYS_ioctl, request(0x800C_6613)),
+    when("ioctl", libc::SYS_ioctl, request(0x4080_6685)),
+    never("file_setattr", SYS_FILE_SETATTR),
     // Setuid and setgid bits.
-    when(libc::SYS_fchmod, bits(1, SET_ID)),
-    when(libc::SYS_fchmodat, bits(2, SET_ID)),
-    when(SYS_FCHMODAT2, bits(2, SET_ID)),
-    when(libc::SYS_openat, bits(3, SET_ID)),
-    when(libc::SYS_mknodat, bits(2, SET_ID)),
+    when("fchmod", libc::SYS_fchmod, bits(1, SET_ID)),
+    when("fchmodat", libc::SYS_fchmodat, bits(2, SET_ID)),
+    when("fchmodat2", SYS_FCHMODAT2, bits(2, SET_ID)),
+    when("openat", libc::SYS_openat, bits(3, SET_ID)),
+    when("mknodat", libc::SYS_mknodat, bits(2, SET_ID)),
 ];
 
 /// Refused in every class, where the architecture has them.
 #[cfg(target_arch = "x86_64")]
 pub const ALWAYS_OLD: &[Row] = &[
-    never(libc::SYS_iopl),
-    never(libc::SYS_ioperm),
-    when(libc::SYS_chmod, bits(1, SET_ID)),
-    when(libc::SYS_open, bits(2, SET_ID)),
-    when(libc::SYS_creat, bits(1, SET_ID)),
-    when(libc::SYS_mknod, bits(1, SET_ID)),
+    never("iopl", libc::SYS_iopl),
+    never("ioperm", libc::SYS_ioperm),
+    when("chmod", libc::SYS_chmod, bits(1, SET_ID)),
+    when("open", libc::SYS_open, bits(2, SET_ID)),
+    when("creat", libc::SYS_creat, bits(1, SET_ID)),
+    when("mknod", libc::SYS_mknod, bits(1, SET_ID)),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 pub const ALWAYS_OLD: &[Row] = &[];
 
-const fn no_attribute(call: c_long) -> Row {
+const fn no_attribute(name: &'static str, call: c_long) -> Row {
     // EOPNOTSUPP, as on a file system without them: `cp -a` goes on.
-    Row { call, when: When::Always, errno: libc::EOPNOTSUPP }
+    Row { name, call, when: When::Always, errno: libc::EOPNOTSUPP }
 }
 
 /// Refused in the read class: what changes a file that Landlock does not ask about, or leaves something in the kernel.
 pub const READ: &[Row] = &[
-    never(libc::SYS_fchmod),
-    never(libc::SYS_fchmodat),
-    never(SYS_FCHMODAT2),
-    never(libc::SYS_fchown),
-    never(libc::SYS_fchownat),
-    never(libc::SYS_utimensat),
-    never(libc::SYS_truncate),
-    no_attribute(libc::SYS_setxattr),
-    no_attribute(libc::SYS_lsetxattr),
-    no_attribute(libc::SYS_fsetxattr),
-    no_attribute(SYS_SETXATTRAT),
-    no_attribute(libc::SYS_removexattr),
-    no_attribute(libc::SYS_lremovexattr),
-    no_attribute(libc::SYS_fremovexattr),
-    no_attribute(SYS_REMOVEXATTRAT),
-    never(libc::SYS_shmget),
-    when(libc::SYS_shmctl, changes(1, IPC_RMID)),
-    when(libc::SYS_shmctl, changes(1, IPC_SET)),
-    never(libc::SYS_semget),
-    never(libc::SYS_semop),
-    never(libc::SYS_semtimedop),
-    when(libc::SYS_semctl, changes(2, IPC_RMID)),
-    when(libc::SYS_semctl, changes(2, IPC_SET)),
-    when(libc::SYS_semctl, changes(2, SEM_SETVAL)),
-    when(libc::SYS_semctl, changes(2, SEM_SETALL)),
-    never(libc::SYS_msgget),
-    never(libc::SYS_msgsnd),
-    never(libc::SYS_msgrcv),
-    when(libc::SYS_msgctl, changes(1, IPC_RMID)),
-    when(libc::SYS_msgctl, changes(1, IPC_SET)),
-    never(libc::SYS_mq_open),
-    never(libc::SYS_mq_unlink),
+    never("fchmod", libc::SYS_fchmod),
+    never("fchmodat", libc::SYS_fchmodat),
+    never("fchmodat2", SYS_FCHMODAT2),
+    never("fchown", libc::SYS_fchown),
+    never("fchownat", libc::SYS_fchownat),
+    never("utimensat", libc::SYS_utimensat),
+    never("truncate", libc::SYS_truncate),
+    no_attribute("setxattr", libc::SYS_setxattr),
+    no_attribute("lsetxattr", libc::SYS_lsetxattr),
+    no_attribute("fsetxattr", libc::SYS_fsetxattr),
+    no_attribute("setxattrat", SYS_SETXATTRAT),
+    no_attribute("removexattr", libc::SYS_removexattr),
+    no_attribute("lremovexattr", libc::SYS_lremovexattr),
+    no_attribute("fremovexattr", libc::SYS_fremovexattr),
+    no_attribute("removexattrat", SYS_REMOVEXATTRAT),
+    never("shmget", libc::SYS_shmget),
+    when("shmctl", libc::SYS_shmctl, changes(1, IPC_RMID)),
+    when("shmctl", libc::SYS_shmctl, changes(1, IPC_SET)),
+    never("semget", libc::SYS_semget),
+    never("semop", libc::SYS_semop),
+    never("semtimedop", libc::SYS_semtimedop),
+    when("semctl", libc::SYS_semctl, changes(2, IPC_RMID)),
+    when("semctl", libc::SYS_semctl, changes(2, IPC_SET)),
+    when("semctl", libc::SYS_semctl, changes(2, SEM_SETVAL)),
+    when("semctl", libc::SYS_semctl, changes(2, SEM_SETALL)),
+    never("msgget", libc::SYS_msgget),
+    never("msgsnd", libc::SYS_msgsnd),
+    never("msgrcv", libc::SYS_msgrcv),
+    when("msgctl", libc::SYS_msgctl, changes(1, IPC_RMID)),
+    when("msgctl", libc::SYS_msgctl, changes(1, IPC_SET)),
+    never("mq_open", libc::SYS_mq_open),
+    never("mq_unlink", libc::SYS_mq_unlink),
 ];
 
 /// Refused in the read class, where the architecture has them.
 #[cfg(target_arch = "x86_64")]
 pub const READ_OLD: &[Row] = &[
-    never(libc::SYS_chmod),
-    never(libc::SYS_chown),
-    never(libc::SYS_lchown),
-    never(libc::SYS_utime),
-    never(libc::SYS_utimes),
-    never(libc::SYS_futimesat),
+    never("chmod", libc::SYS_chmod),
+    never("chown", libc::SYS_chown),
+    never("lchown", libc::SYS_lchown),
+    never("utime", libc::SYS_utime),
+    never("utimes", libc::SYS_utimes),
+    never("futimesat", libc::SYS_futimesat),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 pub const READ_OLD: &[Row] = &[];
+
+/// In the read class told and let through: what would change a file, where the mounts and rules refuse it anyway.
+pub const WATCHED: &[Row] = &[
+    when("openat", libc::SYS_openat, bits(2, WRITES)),
+    never("mkdirat", libc::SYS_mkdirat),
+    never("unlinkat", libc::SYS_unlinkat),
+    never("renameat2", libc::SYS_renameat2),
+    never("linkat", libc::SYS_linkat),
+    never("symlinkat", libc::SYS_symlinkat),
+    never("mknodat", libc::SYS_mknodat),
+];
+
+/// The same, where the architecture has them.
+#[cfg(target_arch = "x86_64")]
+pub const WATCHED_OLD: &[Row] = &[
+    when("open", libc::SYS_open, bits(1, WRITES)),
+    never("creat", libc::SYS_creat),
+    never("mkdir", libc::SYS_mkdir),
+    never("rmdir", libc::SYS_rmdir),
+    never("unlink", libc::SYS_unlink),
+    never("rename", libc::SYS_rename),
+    never("renameat", libc::SYS_renameat),
+    never("link", libc::SYS_link),
+    never("symlink", libc::SYS_symlink),
+    never("mknod", libc::SYS_mknod),
+];
+#[cfg(not(target_arch = "x86_64"))]
+pub const WATCHED_OLD: &[Row] = &[];
+
+/// Whoever opens a file like this means to change it.
+const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC).cast_unsigned();
 
 /// Which families `socket()` gives out. The rest is refused: an allow-list, because families keep being added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +295,8 @@ pub const NO_SOCKET: i32 = libc::EACCES;
 pub struct Wanted {
     pub read: bool,
     pub sockets: Sockets,
+    /// Whether somebody listens to what is refused.
+    pub told: bool,
 }
 
 impl Wanted {
@@ -267,6 +304,16 @@ impl Wanted {
     pub fn rows(self) -> impl Iterator<Item = &'static Row> {
         let read: [&[Row]; 2] = if self.read { [READ, READ_OLD] } else { [&[], &[]] };
         ALWAYS.iter().chain(ALWAYS_OLD).chain(read[0]).chain(read[1])
+    }
+
+    /// The rows that are only told.
+    fn watched(self) -> impl Iterator<Item = &'static Row> {
+        let rows: [&[Row]; 2] = if self.read && self.told { [WATCHED, WATCHED_OLD] } else { [&[], &[]] };
+        rows[0].iter().chain(rows[1])
+    }
+
+    fn answer(self, errno: i32) -> sock_filter {
+        if self.told && is_told(errno) { step(RETURN, TELL) } else { refuse(errno) }
     }
 }
 
@@ -279,6 +326,7 @@ const RETURN: u16 = 0x06;
 const ALLOW: u32 = 0x7FFF_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERRNO: u32 = 0x0005_0000;
+const TELL: u32 = 0x7FC0_0000;
 
 /// Offsets in the kernel's `seccomp_data`.
 const NUMBER: u32 = 0;
@@ -301,6 +349,54 @@ const fn refuse(errno: i32) -> sock_filter {
     step(RETURN, ERRNO | errno as u32)
 }
 
+/// Only what says no: programs take the other errors as a missing feature, and go on.
+const fn is_told(errno: i32) -> bool {
+    errno == libc::EPERM || errno == NO_SOCKET
+}
+
+/// Families that the C library asks for whenever it looks up a name.
+const QUIET_FAMILIES: [i32; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
+
+/// What becomes of a call that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It fails with this error.
+    Refused { name: &'static str, errno: i32 },
+    /// The kernel goes on with it, and refuses it where it must.
+    Watched { name: &'static str },
+}
+
+const fn socket_call(call: c_long) -> &'static str {
+    match call {
+        libc::SYS_connect => "connect",
+        libc::SYS_bind => "bind",
+        libc::SYS_socketpair => "socketpair",
+        _ => "socket",
+    }
+}
+
+/// What becomes of a call that a filter told, by the same tables.
+pub fn fate(wanted: Wanted, call: c_long, arguments: [u64; 6]) -> Fate {
+    let low = |argument: u8| arguments[usize::from(argument)] as u32;
+    let applies = |row: &&Row| {
+        row.call == call
+            && match row.when {
+                When::Always => true,
+                When::Bits { argument, mask } => low(argument) & mask != 0,
+                When::Is { argument, mask, value } => low(argument) & mask == value,
+                When::IsNot { argument, value } => low(argument) != value,
+            }
+    };
+    match wanted.rows().find(applies) {
+        Some(row) => Fate::Refused { name: row.name, errno: row.errno },
+        None => match wanted.watched().find(applies) {
+            Some(row) => Fate::Watched { name: row.name },
+            // The calls of `emit_sockets`.
+            None => Fate::Refused { name: socket_call(call), errno: NO_SOCKET },
+        },
+    }
+}
+
 /// The filter. Its first instructions kill foreign calls, its last one allows.
 pub fn filter(wanted: Wanted) -> Vec<sock_filter> {
     let mut out = vec![
@@ -314,18 +410,21 @@ pub fn filter(wanted: Wanted) -> Vec<sock_filter> {
         refuse(MARKER_ERRNO),
     ];
     for row in wanted.rows() {
-        emit(&mut out, row);
+        emit(&mut out, row, wanted.answer(row.errno));
     }
-    emit_sockets(&mut out, wanted.sockets);
+    emit_sockets(&mut out, wanted);
+    for row in wanted.watched() {
+        emit(&mut out, row, step(RETURN, TELL));
+    }
     out.push(step(RETURN, ALLOW));
     out
 }
 
 /// Expects the call's number in the accumulator and leaves it there.
-fn emit(out: &mut Vec<sock_filter>, row: &Row) {
+fn emit(out: &mut Vec<sock_filter>, row: &Row, answer: sock_filter) {
     let test: &[sock_filter] = match row.when {
         When::Always => {
-            out.extend([branch(JUMP_EQUAL, row.call as u32, 0, 1), refuse(row.errno)]);
+            out.extend([branch(JUMP_EQUAL, row.call as u32, 0, 1), answer]);
             return;
         }
         When::Bits { argument, mask } => &[step(LOAD, argument_low(argument)), branch(JUMP_BITS, mask, 0, 1)],
@@ -336,11 +435,13 @@ fn emit(out: &mut Vec<sock_filter>, row: &Row) {
     };
     out.push(branch(JUMP_EQUAL, row.call as u32, 0, test.len() as u8 + 2));
     out.extend_from_slice(test);
-    out.extend([refuse(row.errno), step(LOAD, NUMBER)]);
+    out.extend([answer, step(LOAD, NUMBER)]);
 }
 
 /// `socket()` by family; what else could reach a named peer where no family is allowed.
-fn emit_sockets(out: &mut Vec<sock_filter>, sockets: Sockets) {
+fn emit_sockets(out: &mut Vec<sock_filter>, wanted: Wanted) {
+    let sockets = wanted.sockets;
+    let answer = wanted.answer(NO_SOCKET);
     let mut body = vec![step(LOAD, argument_low(0))];
     let mut allow_family = |family: i32| {
         body.extend([branch(JUMP_EQUAL, family as u32, 0, 1), step(RETURN, ALLOW)]);
@@ -354,23 +455,27 @@ fn emit_sockets(out: &mut Vec<sock_filter>, sockets: Sockets) {
     }
     if sockets.inet {
         body.extend([
-            branch(JUMP_EQUAL, libc::AF_NETLINK as u32, 0, 3),
+            branch(JUMP_EQUAL, libc::AF_NETLINK as u32, 0, 4),
             step(LOAD, argument_low(2)),
             branch(JUMP_EQUAL, NETLINK_ROUTE, 0, 1),
             step(RETURN, ALLOW),
+            step(LOAD, argument_low(0)),
         ]);
     }
-    body.push(refuse(NO_SOCKET));
+    for family in QUIET_FAMILIES {
+        body.extend([branch(JUMP_EQUAL, family as u32, 0, 1), refuse(NO_SOCKET)]);
+    }
+    body.push(answer);
     out.push(branch(JUMP_EQUAL, libc::SYS_socket as u32, 0, body.len() as u8));
     out.append(&mut body);
     // Pairs of other families, and datagram pairs: those can be connected to a name afterwards.
-    let pair = |when| Row { call: libc::SYS_socketpair, when, errno: NO_SOCKET };
-    emit(out, &pair(When::IsNot { argument: 0, value: libc::AF_UNIX as u32 }));
+    let pair = |when| Row { name: "socketpair", call: libc::SYS_socketpair, when, errno: NO_SOCKET };
+    emit(out, &pair(When::IsNot { argument: 0, value: libc::AF_UNIX as u32 }), answer);
     if !sockets.unix {
-        emit(out, &pair(When::Is { argument: 1, mask: 0xF, value: libc::SOCK_DGRAM as u32 }));
+        emit(out, &pair(When::Is { argument: 1, mask: 0xF, value: libc::SOCK_DGRAM as u32 }), answer);
         if !sockets.inet {
-            for call in [libc::SYS_connect, libc::SYS_bind] {
-                emit(out, &Row { call, when: When::Always, errno: NO_SOCKET });
+            for (name, call) in [("connect", libc::SYS_connect), ("bind", libc::SYS_bind)] {
+                emit(out, &Row { name, call, when: When::Always, errno: NO_SOCKET }, answer);
             }
         }
     }
@@ -382,12 +487,17 @@ mod tests {
     use crate::execute::sys::{self, Forked};
 
     const SHUT: Sockets = Sockets { inet: false, unix: false };
-    const EVERY: [Wanted; 4] = [
-        Wanted { read: true, sockets: SHUT },
-        Wanted { read: false, sockets: SHUT },
-        Wanted { read: false, sockets: Sockets { inet: true, unix: false } },
-        Wanted { read: false, sockets: Sockets { inet: true, unix: true } },
-    ];
+    const OPEN: Sockets = Sockets { inet: true, unix: false };
+    const EVERY: [Wanted; 8] = {
+        let mut every = [Wanted { read: true, sockets: SHUT, told: false }; 8];
+        let kinds = [(true, SHUT), (false, SHUT), (false, OPEN), (false, Sockets { inet: true, unix: true })];
+        let mut at = 0;
+        while at < 8 {
+            every[at] = Wanted { read: kinds[at / 2].0, sockets: kinds[at / 2].1, told: at % 2 == 1 };
+            at += 1;
+        }
+        every
+    };
 
     /// Runs the filter as the kernel does.
     fn verdict(filter: &[sock_filter], arch: u32, call: u32, arguments: [u32; 6]) -> u32 {
@@ -431,7 +541,14 @@ mod tests {
             let filter = filter(wanted);
             for row in wanted.rows() {
                 let said = verdict(&filter, ARCHITECTURE, row.call as u32, applies(row.when));
-                assert_eq!(said & 0xFFFF_0000, ERRNO, "{row:?} in {wanted:?}");
+                let told = wanted.told && is_told(row.errno);
+                assert_eq!(said & 0xFFFF_0000, if told { TELL } else { ERRNO }, "{row:?} in {wanted:?}");
+                let arguments = applies(row.when).map(u64::from);
+                assert_eq!(
+                    fate(wanted, row.call, arguments),
+                    Fate::Refused { name: row.name, errno: row.errno },
+                    "{row:?}"
+                );
                 let harmless = match row.when {
                     When::Always => continue,
                     When::IsNot { argument, value } => {
@@ -443,10 +560,31 @@ mod tests {
                     When::Is { .. } => [0x7F; 6],
                 };
                 let again = wanted.rows().any(|other| other.call == row.call && other.when == When::Always);
-                if !again {
+                let watched = wanted.watched().any(|other| other.call == row.call);
+                if !again && !watched {
                     assert_eq!(verdict(&filter, ARCHITECTURE, row.call as u32, harmless), ALLOW, "{row:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_would_change_a_file_is_told_in_the_read_class_and_let_through() {
+        for wanted in EVERY {
+            let filter = filter(wanted);
+            for row in WATCHED.iter().chain(WATCHED_OLD) {
+                let said = verdict(&filter, ARCHITECTURE, row.call as u32, applies(row.when));
+                let told = wanted.read && wanted.told;
+                assert_eq!(said, if told { TELL } else { ALLOW }, "{row:?} {wanted:?}");
+                if told {
+                    assert_eq!(
+                        fate(wanted, row.call, applies(row.when).map(u64::from)),
+                        Fate::Watched { name: row.name }
+                    );
+                }
+            }
+            let reads = [0, 0, libc::O_CLOEXEC.cast_unsigned(), 0, 0, 0];
+            assert_eq!(verdict(&filter, ARCHITECTURE, libc::SYS_openat as u32, reads), ALLOW);
         }
     }
 
@@ -495,7 +633,7 @@ mod tests {
 
     #[test]
     fn the_kernel_takes_every_filter_and_answers_the_marker() {
-        for wanted in EVERY {
+        for wanted in EVERY.into_iter().filter(|wanted| !wanted.told) {
             let filter = filter(wanted);
             let pid = match sys::fork().unwrap() {
                 Forked::Child => {

@@ -1,0 +1,185 @@
+//! What did the fence refuse? The filter tells the parent of a run of each call that it refuses; the parent answers with
+//! the table's error and remembers the first few. In the read class it also hears of calls that would change a file, and
+//! lets the kernel refuse them.
+//!
+//! This is evidence, not a defence: an answer that does not come fails the call, and a call that goes on meets the mounts
+//! and rules that hold it.
+
+use super::fence::seccomp::{self, Fate, Wanted};
+use super::sys::{self, Told};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// So many different refusals of one run are remembered.
+const REMEMBERED_MAX: usize = 16;
+/// Longest path that is looked at.
+const PATH_BYTES_MAX: usize = 512;
+/// Where a reading command may leave something: it is thrown away, or nobody's.
+const HARMLESS: &[&str] = &["/dev", "/proc/self/fd", "/proc/thread-self/fd", "/tmp"];
+
+/// Something that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// The call, with what matters of its arguments: `socket(AF_INET)`, `openat(/etc/x)`.
+    pub call: String,
+    /// It would have reached a network.
+    pub network: bool,
+    /// It would have changed a file.
+    pub file: bool,
+}
+
+/// Hears what a run is refused.
+#[derive(Debug)]
+pub struct Supervisor {
+    pub listener: OwnedFd,
+    pub wanted: Wanted,
+    /// The session's temporary directory, as the command sees it.
+    pub temporary: Option<PathBuf>,
+    pub refused: BTreeSet<Refused>,
+}
+
+/// A pair of sockets, the second for the child.
+pub fn pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let flags = rustix::net::SocketFlags::CLOEXEC;
+    Ok(rustix::net::socketpair(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::SEQPACKET, flags, None)?)
+}
+
+/// A handle on a child, readable when it has ended.
+pub fn handle(pid: libc::pid_t) -> std::io::Result<OwnedFd> {
+    let pid = rustix::process::Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?;
+    Ok(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?)
+}
+
+/// Takes what a child that stands behind its filter has handed over.
+pub fn receive(from: &OwnedFd, wanted: Wanted, temporary: Option<PathBuf>) -> std::io::Result<Supervisor> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    recvmsg(from, &mut [std::io::IoSliceMut::new(&mut byte)], &mut beside, flags)?;
+    let descriptors = beside.drain().filter_map(|one| match one {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let listener = descriptors.flatten().next().ok_or(rustix::io::Errno::NOMSG)?;
+    Ok(Supervisor { listener, wanted, temporary, refused: BTreeSet::new() })
+}
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    Ended,
+    /// Its time was over.
+    Over,
+}
+
+impl Supervisor {
+    /// Answers until the process behind `process` has ended.
+    ///
+    /// # Errors
+    /// The kernel cannot say; the command may still run.
+    pub fn attend(&mut self, process: &OwnedFd, deadline: Option<Instant>) -> std::io::Result<Until> {
+        let mut listening = true;
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            // A wait too long for the kernel ends early, and begins again.
+            let wait = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
+            let mut watched = [
+                PollFd::new(process.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+            ];
+            let count = if listening { 2 } else { 1 };
+            match poll(&mut watched[..count], wait) {
+                Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(Until::Over),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let [ended, told] = watched.map(|one| one.revents().unwrap_or(PollFlags::empty()));
+            if told.contains(PollFlags::POLLIN) {
+                self.answer();
+            } else if told.contains(PollFlags::POLLHUP) {
+                // Nobody is left whom the filter holds.
+                listening = false;
+            }
+            if ended.contains(PollFlags::POLLIN) {
+                return Ok(Until::Ended);
+            }
+        }
+    }
+
+    fn answer(&mut self) {
+        // Its caller may have been killed meanwhile.
+        let Ok(told) = sys::next_told(self.listener.as_fd()) else { return };
+        let errno = match seccomp::fate(self.wanted, told.call, told.arguments) {
+            Fate::Refused { name, errno } => {
+                let (call, network) = described(name, &told);
+                self.remember(Refused { call, network, file: false });
+                Some(errno)
+            }
+            Fate::Watched { name } => {
+                if let Some(path) = path_of(name, &told).filter(|path| !self.is_harmless(path)) {
+                    self.remember(Refused { call: format!("{name}({})", path.display()), network: false, file: true });
+                }
+                None
+            }
+        };
+        // As above; an answer to nobody is no loss.
+        let _ = sys::answer_told(self.listener.as_fd(), told.id, errno);
+    }
+
+    fn remember(&mut self, refused: Refused) {
+        if self.refused.len() < REMEMBERED_MAX {
+            self.refused.insert(refused);
+        }
+    }
+
+    fn is_harmless(&self, path: &Path) -> bool {
+        let own = self.temporary.as_deref();
+        HARMLESS.iter().map(Path::new).chain(own).any(|place| path.starts_with(place))
+            || path.strip_prefix("/proc").is_ok_and(|rest| rest.iter().nth(1).is_some_and(|part| part == "fd"))
+    }
+}
+
+fn described(name: &str, told: &Told) -> (String, bool) {
+    let network = matches!(name, "socket" | "connect" | "bind");
+    if name != "socket" {
+        return (name.to_owned(), network);
+    }
+    let family = match told.arguments[0] as i32 {
+        libc::AF_INET => "AF_INET".to_owned(),
+        libc::AF_INET6 => "AF_INET6".to_owned(),
+        other => other.to_string(),
+    };
+    (format!("socket({family})"), network)
+}
+
+/// The path that a told call names first, absolute where that can be known.
+fn path_of(name: &str, told: &Told) -> Option<PathBuf> {
+    let [first, second, third, ..] = told.arguments;
+    let (dir, address) = match name {
+        "open" | "creat" | "mkdir" | "rmdir" | "unlink" | "rename" | "mknod" => (libc::AT_FDCWD, first),
+        // What they make is named last.
+        "link" | "symlink" => (libc::AT_FDCWD, second),
+        "symlinkat" => (second as i32, third),
+        "linkat" => (third as i32, told.arguments[3]),
+        _ => (first as i32, second),
+    };
+    let mut bytes = [0; PATH_BYTES_MAX];
+    // The rest of a page: a read that runs into the next one may fail for a short path at the end of memory.
+    let upto = (4096 - (address % 4096) as usize).min(PATH_BYTES_MAX);
+    let read = sys::memory_of(told.pid, address, &mut bytes[..upto]).ok()?;
+    let text = bytes[..read].split(|&byte| byte == 0).next()?;
+    let path = Path::new(std::ffi::OsStr::from_bytes(text));
+    if path.is_absolute() {
+        return Some(path.to_owned());
+    }
+    let base = if dir == libc::AT_FDCWD { "cwd".to_owned() } else { format!("fd/{dir}") };
+    let base = std::fs::read_link(format!("/proc/{}/{base}", told.pid)).unwrap_or_default();
+    Some(base.join(path))
+}
