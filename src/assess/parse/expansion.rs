@@ -354,7 +354,11 @@ impl<'t> Reader<'t> {
                     parts.text("'", true);
                 }
                 b'$' if quoted && matches!(self.peek_at(1), Some(b'\'' | b'"')) => {
-                    return self.no("a `$` before a quote inside a quoted `${`");
+                    let Some((len, text)) = separators(&self.bytes[self.at..]) else {
+                        return self.no("a `$` before a quote inside a quoted `${`");
+                    };
+                    parts.text(&text, true);
+                    self.at += len;
                 }
                 b'\\' | b'$' | b'`' if quoted => self.special_in_quotes(byte, b"$`\"\\}/", &mut parts)?,
                 b'\'' | b'\\' | b'$' | b'`' => self.special(byte, &mut parts)?,
@@ -373,6 +377,26 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(Word { span: self.span(start, self.at), parts: parts.finish() })
+    }
+}
+
+/// `$'\n'` and kin: length and value, if it holds separators only. Shells that take it for text get text that does as
+/// little.
+fn separators(rest: &[u8]) -> Option<(usize, String)> {
+    let mut value = String::new();
+    let mut bytes = rest.strip_prefix(b"$'")?.iter();
+    loop {
+        match bytes.next()? {
+            b'\'' => return Some((rest.len() - bytes.len(), value)),
+            b'\\' => value.push(match bytes.next()? {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                _ => return None,
+            }),
+            byte @ (b' ' | b',' | b':' | b'.') => value.push(char::from(*byte)),
+            _ => return None,
+        }
     }
 }
 

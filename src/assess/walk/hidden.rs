@@ -284,6 +284,13 @@ impl Walk<'_> {
                 at += 1;
             }
             if bytes[from].is_ascii_digit() {
+                // `16#ff`: what follows the base are digits, no name.
+                if bytes.get(at) == Some(&b'#') {
+                    at += 1;
+                    while bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"@_".contains(byte)) {
+                        at += 1;
+                    }
+                }
                 continue;
             }
             let name = &text[from..at];

@@ -737,6 +737,8 @@ fn what_arithmetic_evaluates_is_a_number_or_was_read() {
             "n=$(cat f | rg -c x); m=$(expr 3 + 4); echo $((n + m))",
             "f() { local n=$1; echo $((n * 2 + $1)); }; f 3",
             "a=(1 2 3); s=0; for x in \"${a[@]}\"; do s=$((s + x)); done; echo $s ${a[$((s - 6))]}",
+            "echo $((16#ff + 2#101))",
+            "echo \"${PATH//:/$'\\n'}\"",
             "x=$(date +%Y); [[ $x -gt 2020 && ${#x} -eq 4 ]] && echo $((RANDOM % 6 + $#))",
             "n=3; n=$((n > 2 ? 1 : 0)); ((n++)); echo $((n << 2))",
             "unset n; local_n=${n:+1}; echo $((local_n))",
