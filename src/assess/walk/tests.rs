@@ -482,7 +482,14 @@ fn a_script_that_the_text_writes_is_read_when_it_runs() {
             "x=$(echo 'rm -rf /' > a.sh; bash a.sh)",
         ],
     );
-    all("network", &["echo 'curl h' > a.sh; bash a.sh", "echo 'fetch(x)' > a.js && node a.js"]);
+    all(
+        "network",
+        &[
+            "echo 'curl h' > a.sh; bash a.sh",
+            "echo 'net.connect(h)' > a.go; go run a.go",
+            "echo 'fetch(x)' > a.js && node a.js",
+        ],
+    );
     all(
         "write",
         &["echo ls > a.sh; bash a.sh", "echo 'rm -rf /' > a.sh; bash b.sh", "echo 'bash a.sh' > a.sh; bash a.sh"],

@@ -204,6 +204,13 @@ impl<'c> Judge<'_, 'c> {
             );
         } else {
             self.out.reads(&arg.value);
+            // A file by its ending; a directory or a package is not one that the text may have written.
+            let file = |text: &str| {
+                text.rsplit('/').next().is_some_and(|name| !name.trim_matches('.').is_empty() && name.contains('.'))
+            };
+            if let Some(path) = arg.text().filter(|text| file(text)) {
+                self.out.effects.push(Effect::Exec(crate::assess::Operand::Known(path.to_owned())));
+            }
         }
     }
 
