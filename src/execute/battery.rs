@@ -17,7 +17,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 const ORDINARY: u32 = 4242;
-const START: &str = "==start==";
+pub const START: &str = "==start==";
 
 /// Not a promise by itself: what the cases below start.
 #[test]
@@ -107,14 +107,14 @@ fn binary() -> &'static Path {
 }
 
 /// A throw-away place with a workspace, a session directory and something outside.
-struct World {
+pub struct World {
     dir: tempfile::TempDir,
-    uid: Option<u32>,
-    level: Level,
+    pub uid: Option<u32>,
+    pub level: Level,
 }
 
 impl World {
-    fn new(uid: Option<u32>, level: Level) -> World {
+    pub fn new(uid: Option<u32>, level: Level) -> World {
         // Not in /tmp, which is another one inside a fence.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -132,20 +132,21 @@ impl World {
         World { dir, uid, level }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn command(&self, class: Class, text: &str) -> Command {
-        let mut command = match self.uid {
-            Some(uid) => {
-                let mut command = Command::new("setpriv");
-                let id = uid.to_string();
-                command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]).arg(binary());
-                command
-            }
-            None => Command::new(binary()),
-        };
+    /// A command of this world's user.
+    pub fn as_its_user(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let Some(uid) = self.uid else { return Command::new(program) };
+        let mut command = Command::new("setpriv");
+        let id = uid.to_string();
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]).arg(program);
+        command
+    }
+
+    pub fn command(&self, class: Class, text: &str) -> Command {
+        let mut command = self.as_its_user(binary());
         command.args(["--exact", "execute::battery::entry_point", "--nocapture", "--test-threads=1"]);
         command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
         command.env("BATTERY_CLASS", class.name()).env("BATTERY_TEXT", text).env("O", self.path("outside"));
@@ -176,14 +177,14 @@ impl World {
     }
 }
 
-fn said(output: Output) -> (i32, String, String) {
+pub fn said(output: Output) -> (i32, String, String) {
     let out = String::from_utf8_lossy(&output.stdout);
     let out = out.split_once(START).map_or("", |(_, rest)| rest).trim_start_matches('\n').to_owned();
     (output.status.code().unwrap_or(-1), out, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// This user; and where this is root, an ordinary one too; each at both levels.
-fn worlds() -> Vec<World> {
+pub fn worlds() -> Vec<World> {
     let root = rustix::process::getuid().is_root();
     let users = [Some(None), root.then_some(Some(ORDINARY))];
     let each = |user: Option<u32>| Level::ALL.map(|level| World::new(user, level));

@@ -79,8 +79,8 @@ steps! {
     };
     // Before the filter, which refuses to be asked for more.
     Landlock = 20, false, "restrict itself with Landlock", |child| {
-        if child.fence.room.is_some() {
-            Room::LATE.iter().try_for_each(|&(path, right)| child.allow(path, right.bits()))?;
+        if let Some(room) = &child.fence.room {
+            room.made_late().try_for_each(|(path, right)| child.allow(path, right.bits()))?;
         }
         sys::landlock_restrict_self(child.fence.ruleset.as_fd())
     };
@@ -157,6 +157,7 @@ pub const REPORT_BYTES: usize = 8;
 /// What a report that is about no step begins with.
 const ENDED: u32 = 300;
 const LEFT_RUNNING: u32 = 301;
+const NO_ROUTE: u32 = 302;
 
 /// What a child says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +170,8 @@ pub enum Report {
     Ended(i32),
     /// So many processes were ended with it.
     LeftRunning(i32),
+    /// So often something tried to reach beyond its own network.
+    NoRoute(i32),
 }
 
 impl Report {
@@ -178,6 +181,7 @@ impl Report {
             Report::Failed(step, errno) => (step as u32, errno),
             Report::Ended(status) => (ENDED, status),
             Report::LeftRunning(count) => (LEFT_RUNNING, count),
+            Report::NoRoute(count) => (NO_ROUTE, count),
         }
     }
 
@@ -188,6 +192,7 @@ impl Report {
             0 => Report::Ready,
             ENDED => Report::Ended(value),
             LEFT_RUNNING => Report::LeftRunning(value),
+            NO_ROUTE => Report::NoRoute(value),
             number => Report::Failed(Step::from_number(number).unwrap_or(Step::Execute), value),
         }
     }

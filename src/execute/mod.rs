@@ -8,6 +8,8 @@ mod battery;
 mod child;
 mod descriptors;
 mod environment;
+#[cfg(test)]
+mod escapes;
 mod fence;
 mod init;
 mod runner;

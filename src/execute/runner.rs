@@ -260,7 +260,9 @@ impl Start {
                 Ok(blocked)
             }
             Some(Report::Failed(step, errno)) => Err(FenceError::Step { step, errno }),
-            Some(Report::Ended(_) | Report::LeftRunning(_)) | None => introduced.and(Err(FenceError::Vanished)),
+            Some(Report::Ended(_) | Report::LeftRunning(_) | Report::NoRoute(_)) | None => {
+                introduced.and(Err(FenceError::Vanished))
+            }
         }
     }
 }
@@ -367,6 +369,7 @@ impl Running {
                 Report::Ready => {}
                 Report::Failed(step, errno) => return Err(FenceError::Step { step, errno }),
                 Report::Ended(of_command) => status = of_command,
+                Report::NoRoute(_) => self.supervisor.remember(Refused::beyond_its_network()),
                 Report::LeftRunning(count) => self.notes.push(left_running(count.unsigned_abs() as usize)),
             }
         }

@@ -33,6 +33,13 @@ pub struct Refused {
     pub file: bool,
 }
 
+impl Refused {
+    /// The kernel found no way to another machine.
+    pub fn beyond_its_network() -> Refused {
+        Refused { call: "a way to another machine".to_owned(), network: true, file: false }
+    }
+}
+
 /// Hears what a run is refused.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -133,7 +140,7 @@ impl Supervisor {
         let _ = sys::answer_told(self.listener.as_fd(), told.id, errno);
     }
 
-    fn remember(&mut self, refused: Refused) {
+    pub fn remember(&mut self, refused: Refused) {
         if self.refused.len() < REMEMBERED_MAX {
             self.refused.insert(refused);
         }

@@ -26,11 +26,9 @@ pub fn paths(list: &[Bytes]) -> impl Iterator<Item = &Path> {
 /// Everything that is granted, in the order of the documentation. `streams` are the caller's descriptors 0 to 2 that are
 /// a terminal or a file open for writing: `/dev/stdout` leads to them.
 pub fn all(spec: &FenceSpec, level: Level, streams: &[(RawFd, Right)]) -> Result<Vec<Grant>, FenceError> {
-    let mut grants = match level {
-        // What is hidden has a mount over it.
-        Level::Full => vec![Grant { place: Place::Path("/".into()), right: Right::Look }],
-        Level::Landlock => around(&paths(&spec.hidden).map(Path::to_owned).collect::<Vec<_>>()),
-    };
+    // What is hidden has a mount over it at level full. Devices never: whoever reads a disk reads every file.
+    let hidden = if level == Level::Full { &[][..] } else { &spec.hidden };
+    let mut grants = around(&paths(hidden).map(Path::to_owned).collect::<Vec<_>>());
     let own = if level == Level::Full { OWN_DEVICES } else { &[] };
     let devices = DEVICES.iter().chain(own);
     grants.extend(devices.map(|device| Grant { place: Place::IfThere(device.into()), right: Right::Device }));
@@ -117,10 +115,8 @@ fn open(path: &Path, place: PathBuf, right: Right, never: Never<'_>) -> Result<G
 /// Reading everywhere but in `hidden`. A ruleset cannot subtract, so the way to what is hidden is granted name by name:
 /// directories on it can be listed, and everything beside it read. What appears beside it later is not read.
 fn around(hidden: &[PathBuf]) -> Vec<Grant> {
-    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    if hidden.is_empty() {
-        return vec![Grant { place: Place::Path("/".into()), right: Right::Look }];
-    }
+    let mut hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    hidden.push(PathBuf::from("/dev"));
     let mut grants = vec![Grant { place: Place::Path("/".into()), right: Right::List }];
     let mut open = vec![PathBuf::from("/")];
     while let Some(dir) = open.pop() {
@@ -162,10 +158,9 @@ mod tests {
         for path in [base.join("work"), base.join("gate/tmp"), "/usr/bin/env".into(), "/etc/passwd".into()] {
             assert!(looks(&path), "{}", path.display());
         }
-        for path in [state.clone(), state.join("key"), base.join("gate"), base] {
+        for path in [state.clone(), state.join("key"), base.join("gate"), base, "/dev/mem".into(), "/dev".into()] {
             assert!(!looks(&path), "{}", path.display());
         }
-        assert_eq!(around(&[]).len(), 1);
     }
 
     #[test]

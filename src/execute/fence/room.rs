@@ -226,6 +226,11 @@ impl Room {
         self.own_processes
     }
 
+    /// Whether nothing leaves its network.
+    pub const fn has_own_network(&self) -> bool {
+        self.own_network
+    }
+
     /// Nothing that is mounted from here on is seen outside, or comes from there.
     pub fn part_from_outside(&self) -> Result<(), Errno> {
         sys::mount(c"", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")
@@ -322,9 +327,14 @@ impl Room {
     }
 
     /// What only the child could make, for the rules: a place and what is granted there.
-    pub const LATE: [(&CStr, Right); 3] =
-        [(TEMPORARY_TEXT, Right::Tree), (SCRATCH, Right::Tree), (TERMINALS, Right::Terminals)];
+    pub fn made_late(&self) -> impl Iterator<Item = (&CStr, Right)> {
+        let hidden = self.masks.iter().filter(|mask| !mask.carriers.is_empty());
+        LATE.into_iter().chain(hidden.map(|mask| (mask.at.as_c_str(), Right::Look)))
+    }
 }
+
+const LATE: [(&CStr, Right); 4] =
+    [(TEMPORARY_TEXT, Right::Tree), (SCRATCH, Right::Tree), (TERMINALS, Right::Terminals), (c"/proc", Right::Look)];
 
 const TEMPORARY_TEXT: &CStr = c"/tmp";
 

@@ -103,6 +103,16 @@ pub fn make_file(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
     Ok(())
 }
 
+/// The beginning of a file.
+pub fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: a string that ends in NUL, only read during the call.
+    let fd = checked(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }.into())? as RawFd;
+    // SAFETY: the slice is valid for its length and only written.
+    let read = checked(unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) } as libc::c_long);
+    close(fd);
+    read.map(|read| read as usize)
+}
+
 /// Opens a path only to name it.
 pub fn open_path(path: &CStr) -> Result<RawFd, Errno> {
     // SAFETY: a string that ends in NUL, only read during the call.
