@@ -25,8 +25,16 @@ const VERBS: &[&str] = &[
 ];
 
 /// What longer verbs begin with.
-const BEGINNINGS: &[&str] =
-    &["delete-", "deregister-", "destroy-", "purge-", "terminate-", "batch-delete-", "force-delete-"];
+const BEGINNINGS: &[&str] = &[
+    "delete-",
+    "deregister-",
+    "destroy-",
+    "purge-",
+    "terminate-",
+    "batch-delete-",
+    "force-delete-",
+    "schedule-key-deletion",
+];
 
 /// Reads every word that may be a verb; the rest is the table's.
 pub fn cloud(at: &Invocation<'_>) -> Reading {

@@ -72,6 +72,9 @@ const CURL: Grammar = Grammar {
 /// Reads all arguments of `curl`.
 pub fn curl(at: &Invocation<'_>) -> Reading {
     let mut out = Reading::observing();
+    if only_asks(at.args) {
+        return out;
+    }
     let found = read(at.args, &CURL, at, &mut out);
     for output in found.values("output").filter(|file| file.text() != Some("-")) {
         out.writes(&output.value, output.span, "`curl`");
@@ -108,14 +111,19 @@ pub fn curl(at: &Invocation<'_>) -> Reading {
             out.reaches(&host(url), url.span, "`curl`");
         }
     }
-    if urls.is_empty() && !only_asks(at.args) && !local {
+    if urls.is_empty() && !local {
         out.raise(Code::ReachesNetwork, Class::Network, at.span, "`curl` reaches a host that is not named here");
     }
     out
 }
 
+/// `--version`, `--help`, or help about one topic.
 fn only_asks(args: &[Arg]) -> bool {
-    !args.is_empty() && args.iter().all(|arg| matches!(arg.text(), Some("--help" | "-h" | "--version" | "-V" | "all")))
+    match args {
+        [only] => matches!(only.text(), Some("--help" | "-h" | "--version" | "-V" | "--manual" | "-M")),
+        [help, topic] => matches!(help.text(), Some("--help" | "-h")) && topic.text().is_some(),
+        _ => false,
+    }
 }
 
 fn is_file_url(url: &Arg) -> bool {

@@ -41,7 +41,7 @@ fn options(entry: &Entry, report: &mut dyn FnMut(String)) {
                     if !seen.insert(name) {
                         report(format!("flags: `{name}` stands twice; keep one"));
                     }
-                    let dashed = name.starts_with('-') || name == "+#" || name.starts_with('+');
+                    let dashed = name.starts_with(['-', '+', '@']);
                     if !dashed && !matches!(entry.style, Style::Dd | Style::Bsd) {
                         report(format!("flags: `{name}` lacks its dash"));
                     }

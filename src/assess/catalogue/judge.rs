@@ -316,7 +316,13 @@ impl<'c> Judge<'_, 'c> {
                 }
             };
             self.out.attributes.insert(Attribute::Opaque);
-            self.out.raise(code, class, *span, text);
+            match kind {
+                DoubtKind::Word => {
+                    let hint = "write `--` before it, or let it begin with `./`";
+                    self.out.raise_hint(code, class, *span, text, hint);
+                }
+                DoubtKind::Option | DoubtKind::Subcommand => self.out.raise(code, class, *span, text),
+            }
         }
     }
 

@@ -133,7 +133,7 @@ impl<'c> Reader<'c, '_> {
         }
         let dashed = text.len() > 1 && text.starts_with('-');
         // `cargo +nightly build`: chosen before the subcommand.
-        if !leaf.subs.is_empty() && self.out.operands.is_empty() && text.starts_with('+') && self.plus(arg, text) {
+        if !leaf.subs.is_empty() && self.out.operands.is_empty() && text.starts_with('+') && self.signed(arg, text) {
             return;
         }
         if self.out.operands.is_empty() && !dashed {
@@ -149,7 +149,7 @@ impl<'c> Reader<'c, '_> {
         match leaf.style {
             Style::Dd => self.pair(arg, text),
             Style::Bsd if self.next == 1 && !dashed && self.bundle(arg, text) => {}
-            _ if text.starts_with('+') && text.len() > 1 && self.plus(arg, text) => {}
+            _ if text.starts_with(['+', '@']) && text.len() > 1 && self.signed(arg, text) => {}
             _ if dashed => self.option(arg, text),
             _ => self.operand(arg),
         }
@@ -195,11 +195,19 @@ impl<'c> Reader<'c, '_> {
             return self.half_known(arg, prefix);
         }
         // One quoted word in an operand's place is an operand; one that splits can become any options.
-        let optionlike = prefix == "-" || arg.many || leaf.style == Style::Dd;
+        let optionlike =
+            prefix == "-" || arg.many || leaf.style == Style::Dd || (prefix.is_empty() && self.can_do_more());
         if style_reads && optionlike && !leaf.complete && leaf.open.is_empty() {
             self.doubt(arg, &shown(arg), DoubtKind::Word);
         }
         self.operand(arg);
+    }
+
+    /// Whether an option could make the leaf do more than it does without any.
+    fn can_do_more(&self) -> bool {
+        let lists = std::iter::once(self.leaf().flags.as_deref().unwrap_or(""))
+            .chain(self.out.levels.iter().map(|level| level.globals.as_ref()));
+        lists.flat_map(Flag::list).any(|flag| !flag.observes())
     }
 
     /// `--color=$x`, `-n$x`: the option is known, its value is not.
@@ -338,15 +346,17 @@ impl<'c> Reader<'c, '_> {
         all && !text.is_empty()
     }
 
-    fn plus(&mut self, arg: &Arg, text: &str) -> bool {
-        let digits = text[1..].bytes().all(|b| b.is_ascii_digit());
+    /// `+5`, `+word`, `@file` (more options stand in that file).
+    fn signed(&mut self, arg: &Arg, text: &str) -> bool {
+        let plus = text.starts_with('+');
+        let digits = plus && text[1..].bytes().all(|b| b.is_ascii_digit());
         let found = if digits { self.lookup("+#") } else { Found::No };
         match found {
             Found::One(flag, name, entry) => {
                 self.saw(flag, name, entry, None, text, arg.span);
                 true
             }
-            Found::No => match self.lookup("+*") {
+            Found::No => match self.lookup(if plus { "+*" } else { "@*" }) {
                 Found::One(flag, name, entry) => {
                     let value = (flag.arity != Arity::None).then(|| Arg::known(&text[1..], arg.span));
                     self.saw(flag, name, entry, value, text, arg.span);

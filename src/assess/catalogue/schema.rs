@@ -197,7 +197,9 @@ pub struct Flag<'a> {
 
 impl<'a> Flag<'a> {
     pub fn parse(token: &'a str) -> Result<Flag<'a>, String> {
-        let (token, mark) = token.split_once('@').unwrap_or((token, ""));
+        // `@*` is a name, what follows a later `@` a mark.
+        let mark = token.get(1..).and_then(|rest| rest.find('@'));
+        let (token, mark) = mark.map_or((token, ""), |at| (&token[..at + 1], &token[at + 2..]));
         let (token, class) = match token.split_once('=') {
             Some((token, word)) => (token, class_named(word)?),
             None => (token, Class::Read),
