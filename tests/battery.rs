@@ -1,8 +1,8 @@
 //! Promise: ordinary reading commands are let through, and nothing that does more is taken for reading.
 //!
 //! `battery/*.txt` hold one `class<TAB>command` a line, as people and agents write them. What the commands of
-//! `write.txt` do is seen by running them (`effects.rs`). `cargo test --test promises battery -- --nocapture` prints the
-//! figures.
+//! `write.txt` do is seen by running them (`effects.rs`); `unseen.txt` holds writes and installs that a test cannot
+//! run. `cargo test --test promises battery -- --nocapture` prints the figures.
 
 use std::collections::BTreeSet;
 use tollgate::assess::{Class, Question, assess};
@@ -25,9 +25,10 @@ fn reads() -> Vec<Row> {
     rows(include_str!("battery/read.txt"))
 }
 
-fn above() -> [(&'static str, usize, Vec<Row>); 3] {
+fn above() -> [(&'static str, usize, Vec<Row>); 4] {
     [
         ("verified writes", 300, rows(include_str!("battery/write.txt"))),
+        ("not verified", 200, rows(include_str!("battery/unseen.txt"))),
         ("network", 100, rows(include_str!("battery/network.txt"))),
         ("destructive", 100, rows(include_str!("battery/destructive.txt"))),
     ]
