@@ -109,8 +109,6 @@ pub struct Scope {
     pub splits_unknown: bool,
     /// `exec 3<>/dev/tcp/…`: a descriptor that leads to the network is open.
     pub network_descriptor: bool,
-    /// `shopt -s extglob` was seen.
-    pub extended_globs: bool,
     /// More variables than are followed.
     pub overflowed: bool,
 }
@@ -126,7 +124,6 @@ impl Scope {
             positional,
             splits_unknown: false,
             network_descriptor: false,
-            extended_globs: false,
             overflowed: false,
         }
     }
@@ -237,7 +234,6 @@ impl Scope {
             && self.positional == other.positional
             && self.splits_unknown == other.splits_unknown
             && self.network_descriptor == other.network_descriptor
-            && self.extended_globs == other.extended_globs
     }
 
     fn same_functions(&self, other: &Scope) -> bool {
@@ -286,7 +282,6 @@ impl Scope {
         }
         self.splits_unknown |= other.splits_unknown;
         self.network_descriptor |= other.network_descriptor;
-        self.extended_globs |= other.extended_globs;
         self.overflowed |= other.overflowed;
     }
 

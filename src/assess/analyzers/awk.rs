@@ -6,7 +6,7 @@
 
 use super::say;
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
-use crate::assess::{Class, Effect, Operand};
+use crate::assess::{Class, Code, Effect, Operand};
 
 /// Reads one program text.
 pub fn program(expr: &Arg, at: &Invocation<'_>, out: &mut Reading) {
@@ -288,7 +288,15 @@ impl Reader<'_, '_> {
         let Some(from) = (i + 1..self.tokens.len().min(i + 6)).find(|&k| self.sign(k, "<")) else { return };
         match self.tokens.get(from + 1) {
             Some(Token::Text(text)) => self.out.reads(&Value::Known(text.clone())),
-            _ => self.out.effects.push(Effect::ReadPath(Operand::Unknown { prefix: String::new() })),
+            // awk itself opened it.
+            Some(Token::Word(name)) if name == "FILENAME" && (self.ends(from + 2) || self.sign(from + 2, ")")) => {
+                self.out.effects.push(Effect::ReadPath(Operand::Unknown { prefix: String::new() }));
+            }
+            _ => {
+                self.out.effects.push(Effect::ReadPath(Operand::Unknown { prefix: String::new() }));
+                let why = "`getline` in the awk program reads a computed name: `/inet/…` would be another machine";
+                self.out.raise(Code::UnknownWord, Class::Write, self.expr.span, why);
+            }
         }
     }
 

@@ -140,8 +140,16 @@ fn archive(found: &Found, at: &Invocation<'_>, out: &mut Reading) {
         } else {
             out.reads(&file.value);
         }
-        if !local && let Some(host) = host(file) {
+        if local {
+            continue;
+        }
+        if let Some(host) = host(file) {
             out.reaches(&Value::Known(host), file.span, "a `HOST:FILE` archive");
+        } else if let Value::Unknown { prefix } = &file.value
+            && !prefix.contains('/')
+        {
+            let text = "the archive is not known: `tar` asks another machine for HOST:FILE";
+            out.raise_hint(Code::UnknownWord, Class::Write, file.span, text, "add --force-local");
         }
     }
     let places: Vec<&Arg> = found.values("directory").collect();
@@ -199,7 +207,8 @@ mod tests {
                 "tar -t -v -f a.tar",
                 "tar xOf a.tar name",
                 "tar -xzf a -O",
-                "tar tvf $x",
+                "tar --force-local -tvf $x",
+                "tar tvf ./$x",
                 "tar --help",
                 "tar cf - src",
                 "tar cf /dev/null src",
@@ -224,6 +233,7 @@ mod tests {
                 "tar -xOf a --to-command=./x",
                 "tar -tf a -T names",
                 "tar $x a",
+                "tar tvf $x",
                 "tar",
                 "tar -tf a --frob",
                 "tar --rsh-comm=x -tf a",

@@ -104,6 +104,10 @@ impl<'t> Reader<'t> {
             self.at = start;
         }
         self.at += 1;
+        self.blanks();
+        if self.peek() == Some(b'(') {
+            self.uses(Feature::SubshellInSubshell);
+        }
         self.open(Shape::Subshell);
         let body = self.commands(Stop::Paren)?;
         self.at += 1;
@@ -199,7 +203,11 @@ impl<'t> Reader<'t> {
         let mut words = None;
         if self.raw_word() == "in" {
             self.at += 2;
-            words = Some(self.loop_words()?);
+            let list = self.loop_words()?;
+            if list.is_empty() && !select {
+                self.uses(Feature::EmptyList);
+            }
+            words = Some(list);
         } else {
             // Without `in` it is the positional parameters.
             self.frame.events.push(Event::Word("\"$@\"".into()));
@@ -234,7 +242,7 @@ impl<'t> Reader<'t> {
     /// A word and its step in the outline.
     fn word_event(&mut self) -> Read<Word> {
         let from = self.at;
-        let word = self.word(Mode::Plain)?;
+        let word = self.word(Mode::Argument)?;
         let text = self.slice(from, self.at);
         self.frame.events.push(Event::Word(joined(text)));
         Ok(word)

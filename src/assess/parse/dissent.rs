@@ -28,7 +28,11 @@ pub(super) enum Feature {
     BehindHereDocument,
     /// `case x in a) … esac` inside `$( )`: brush takes the `)` for the end.
     BareArm,
-    /// `@(a|b)` inside `[[ ]]`: read by both with their extended globs turned on.
+    /// `for x in; do … done`: brush takes it for a loop over `"$@"`.
+    EmptyList,
+    /// `( (a) )`: brush takes it for arithmetic.
+    SubshellInSubshell,
+    /// `@(a|b)`: read by both with their extended globs turned on.
     ExtendedGlob,
 }
 
@@ -53,7 +57,7 @@ const fn refusal(feature: Feature) -> Row {
     Row { parser: "brush", feature, aside: Aside::Refusal }
 }
 
-pub(super) const ROWS: [Row; 11] = [
+pub(super) const ROWS: [Row; 13] = [
     refusal(Feature::Select),
     refusal(Feature::EmptyForPart),
     refusal(Feature::BraceLoop),
@@ -65,6 +69,8 @@ pub(super) const ROWS: [Row; 11] = [
     refusal(Feature::BareArm),
     Row { parser: "brush", feature: Feature::VariableDescriptor, aside: Aside::Reading },
     Row { parser: "brush", feature: Feature::BehindHereDocument, aside: Aside::Reading },
+    Row { parser: "brush", feature: Feature::EmptyList, aside: Aside::Reading },
+    Row { parser: "brush", feature: Feature::SubshellInSubshell, aside: Aside::Reading },
 ];
 
 /// What may be set aside of `parser` for a text with these features.
@@ -100,6 +106,9 @@ mod tests {
         (Feature::VariableDescriptor, "probe {log}<&0; after", "probe", 2),
         (Feature::BehindHereDocument, "probe <<E >\"${file}\"\nbody\nE\nafter", "probe", 2),
         (Feature::BehindHereDocument, "probe <<E $(inner)\nbody\nE\nafter", "probe", 2),
+        (Feature::EmptyList, "for each in; do probe; done; after", "for", 2),
+        (Feature::SubshellInSubshell, "( (probe) )", "(", 1),
+        (Feature::SubshellInSubshell, "((probe one) ); after", "(", 2),
         (Feature::BareArm, "probe $(case x in a) inner;; esac)\nafter", "probe", 2),
     ];
 
@@ -112,6 +121,7 @@ mod tests {
             CommandKind::Select { .. } => "select".to_owned(),
             CommandKind::For { .. } | CommandKind::ForArithmetic { .. } => "for".to_owned(),
             CommandKind::Function { .. } => "function".to_owned(),
+            CommandKind::Subshell(_) => "(".to_owned(),
             other => panic!("{other:?}"),
         }
     }

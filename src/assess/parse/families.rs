@@ -169,6 +169,12 @@ const SHOWN: &[(&str, usize)] = &[
     ("! hidden", 1),
     ("time -p hidden", 1),
     ("!(hidden)", 1),
+    ("( (hidden) )", 1),
+    ("((hidden) )", 1),
+    ("( (hidden one))", 1),
+    ("( ( (hidden); hidden ) )", 2),
+    ("probe !(a|b) x@(y).c *(z) # !(", 0),
+    ("for x in +(a) *.?(b); do hidden; done; case a in @(b|c)) hidden;; esac", 2),
     ("( (hidden); (other) )", 1),
     ("{ hidden; } 2>&1; (hidden) >f &", 2),
     ("if hidden; then hidden; elif hidden; then hidden; else hidden; fi", 5),
@@ -183,9 +189,11 @@ const SHOWN: &[(&str, usize)] = &[
 
 /// Texts on which parsers, bash versions or modes differ: refused, or `hidden` is seen.
 const NEVER_LOST: &[&str] = &[
-    "( (hidden) )",
-    "((hidden) )",
-    "( (hidden one))",
+    "probe \\!(hidden)",
+    "probe $?(hidden)",
+    "probe @($(hidden)|a)",
+    "probe@(hidden)",
+    "probe@() { hidden; }; probe@",
     "probe $(( $((1)) << 2 ))\nhidden\n2\n",
     "probe $(( $[1] << 2 ))\nhidden\n2\n",
     "(( x = ((1)) << 1 ))\nhidden\n1\n",

@@ -58,7 +58,8 @@ impl<'t> Reader<'t> {
                 if words.is_empty() {
                     self.unusual_command();
                 }
-                words.push(self.word(Mode::Plain)?);
+                let mode = if words.is_empty() { Mode::Plain } else { Mode::Argument };
+                words.push(self.word(mode)?);
                 let text = self.slice(from, self.at);
                 declares |= words.len() == 1 && DECLARE.contains(&text);
                 middle.push(Event::Word(self.outlined(text)));
@@ -246,7 +247,7 @@ impl<'t> Reader<'t> {
 
     fn element(&mut self) -> Read<Element> {
         if self.peek() != Some(b'[') {
-            return Ok((None, self.word(Mode::Plain)?));
+            return Ok((None, self.word(Mode::Argument)?));
         }
         let open = self.at;
         let Some(close) = self.subscript_end(open)? else { return Ok((None, self.word(Mode::Plain)?)) };

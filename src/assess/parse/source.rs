@@ -21,9 +21,18 @@ impl Origin {
         }
     }
 
+    /// Where the text ends in the original.
+    fn end(&self) -> u32 {
+        match self {
+            Origin::Same => u32::MAX,
+            Origin::Table(table) => table.last().copied().unwrap_or(0),
+        }
+    }
+
     pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        // The end is where the last byte came from, so that escapes which vanished behind it stay outside.
-        let last = if end > start { self.of(end - 1) + 1 } else { self.of(end) };
+        // The end is where the last byte came from, so that escapes which vanished behind it stay outside; the newline
+        // that an unfinished line is given came from nowhere.
+        let last = if end > start { (self.of(end - 1) + 1).min(self.end()) } else { self.of(end) };
         let start = self.of(start);
         Span::new(start, last.max(start))
     }

@@ -110,3 +110,12 @@ fn the_zero_byte_alone_is_the_empty_text() {
     assert_eq!(words(r"probe $'\x00' $'\000'")[1].parts, words("probe ''")[1].parts);
     assert!(refused(r"probe $'a\0b'").contains("not text"));
 }
+
+#[test]
+fn no_span_ends_behind_the_text() {
+    // The body's last line gets a newline that the text does not have.
+    for text in ["probe <<E\n$x E\n}; echo \"${", "probe <<E\n$(", "probe <<-E\n\t${x:-$(", "probe <<E\n`a"] {
+        let rejected = script(text, Dialect::Bash).expect_err(text);
+        assert!(rejected.span.end as usize <= text.len(), "{text:?}: {rejected:?}");
+    }
+}

@@ -10,7 +10,9 @@ use crate::assess::syntax::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Plain,
-    /// The right side of `==` in `[[ ]]`: extended globs.
+    /// Where `@(a|b)` can only be an extended glob, or an error: behind a command's name, among the words of a loop.
+    Argument,
+    /// The right side of `==` in `[[ ]]`: extended globs, also with expansions in them.
     Pattern,
     /// The right side of `=~`: parentheses and `|`.
     Regex,
@@ -34,6 +36,11 @@ impl Parts {
             self.quoted = quoted;
         }
         self.text.push_str(text);
+    }
+
+    /// Whether an unquoted letter of an extended glob was just read.
+    fn ends_with_glob(&self) -> bool {
+        !self.quoted && self.text.ends_with(['@', '!', '?', '*', '+'])
     }
 
     /// `''` and `""`: a quoted nothing, which keeps a word from vanishing.
@@ -95,7 +102,9 @@ impl<'t> Reader<'t> {
                     groups += 1;
                     self.take(1, parts);
                 }
-                b'(' if mode == Mode::Pattern && self.after_glob() => self.extended_glob(parts)?,
+                b'(' if matches!(mode, Mode::Argument | Mode::Pattern) && parts.ends_with_glob() => {
+                    self.extended_glob(mode, parts)?;
+                }
                 b')' if groups > 0 => {
                     groups -= 1;
                     self.take(1, parts);
@@ -240,12 +249,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn after_glob(&self) -> bool {
-        self.at > 0 && matches!(self.bytes[self.at - 1], b'@' | b'!' | b'?' | b'*' | b'+')
-    }
-
     /// The `( … )` of an extended glob; its letter is text already. Without expansions it becomes one part.
-    fn extended_glob(&mut self, parts: &mut Parts) -> Read<()> {
+    fn extended_glob(&mut self, mode: Mode, parts: &mut Parts) -> Read<()> {
         self.uses(Feature::ExtendedGlob);
         let start = self.at;
         let mut inner = Parts::default();
@@ -275,6 +280,8 @@ impl<'t> Reader<'t> {
             let letter = parts.text.pop();
             let glob: String = letter.into_iter().chain(self.slice(start, self.at).chars()).collect();
             parts.push(false, PartKind::ExtendedGlob(glob));
+        } else if mode == Mode::Argument {
+            return self.no("quotes or an expansion in an extended glob");
         } else {
             for Part { quoted, kind } in inner {
                 parts.push(quoted, kind);

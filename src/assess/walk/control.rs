@@ -1,11 +1,11 @@
 //! In what order do the commands of the text run, and what is known after each? Lists, pipelines and compounds.
 
 use super::Walk;
-use crate::assess::Code;
 use crate::assess::reading::{Arg, Inflow, Value};
 use crate::assess::scope::{Body, Content, Origin, Scope};
 use crate::assess::syntax::{Command, CommandKind, Connector, Item, Pipeline, Script, Test, Word};
 use crate::assess::words::value;
+use crate::assess::{Class, Code};
 use std::rc::Rc;
 
 /// A loop is read at most this often before everything it could touch is forgotten.
@@ -76,6 +76,7 @@ impl Walk<'_> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
+        self.not_or_pattern(pipeline);
         match pipeline.commands.as_slice() {
             [] => {
                 let slot = self.open(pipeline.span);
@@ -101,6 +102,24 @@ impl Walk<'_> {
                 self.forks -= 1;
                 self.stdin = outer;
             }
+        }
+    }
+
+    /// `!(a)` is no command that failed but the name of one, where extended globs are on.
+    fn not_or_pattern(&mut self, pipeline: &Pipeline) {
+        let Some(Command { kind: CommandKind::Subshell(_), span, .. }) = pipeline.commands.first() else { return };
+        if pipeline.negated && span.start == pipeline.span.start + 1 {
+            let slot = self.open(pipeline.span);
+            let text = "`!(` begins a pattern where `extglob` is on, and what it matches would be run";
+            self.raise_hint(
+                slot,
+                Code::ShellOption,
+                Class::Write,
+                pipeline.span,
+                text,
+                Some("write a blank behind `!`"),
+            );
+            self.close(slot, Code::ShellOption, |_| String::new());
         }
     }
 

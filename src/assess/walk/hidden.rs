@@ -71,10 +71,6 @@ impl Walk<'_> {
         if pattern.contains(['`', '$']) || pattern.contains("<(") || pattern.contains(">(") {
             self.segments[slot].attributes.insert(Attribute::Unanalysed);
             self.opaque(slot, Code::HiddenCode, Class::Write, span, "an extended pattern holds an expansion");
-        } else if !self.patterns && !self.scope.extended_globs {
-            self.segments[slot].attributes.insert(Attribute::Unanalysed);
-            let text = format!("{} is read differently with and without `extglob`", say::cut(pattern));
-            self.raise(slot, Code::ShellOption, Class::Write, span, text);
         }
     }
 
@@ -118,14 +114,14 @@ impl Walk<'_> {
             }
             // What is left of a number, or of text, is no more than that.
             "#" | "##" | "%" | "%%" | "^" | "^^" | "," | ",," => {
-                self.visit_patterns(slot, &p.operands);
+                self.visit_all(slot, &p.operands);
             }
             "/" | "//" | "/#" | "/%" => {
                 let (pattern, with) = p.operands.split_at(1.min(p.operands.len()));
-                self.visit_patterns(slot, pattern);
-                origin = origin.max(self.visit_patterns(slot, with));
+                self.visit_all(slot, pattern);
+                origin = origin.max(self.visit_all(slot, with));
             }
-            "+" | ":+" => origin = self.visit_patterns(slot, &p.operands),
+            "+" | ":+" => origin = self.visit_all(slot, &p.operands),
             "@" => {
                 origin = origin.max(Origin::Text);
                 let letter = p.operands.first().map(|w| self.words().single(w));
@@ -134,17 +130,13 @@ impl Walk<'_> {
                     self.prompt(slot, p, span);
                 }
             }
-            _ => origin = origin.max(self.visit_patterns(slot, &p.operands)),
+            _ => origin = origin.max(self.visit_all(slot, &p.operands)),
         }
         if p.length { Origin::Number } else { origin }
     }
 
-    /// Operands in which extended patterns are in order; where their text comes from.
-    fn visit_patterns(&mut self, slot: usize, operands: &[Word]) -> Origin {
-        let patterns = std::mem::replace(&mut self.patterns, true);
-        let origins = operands.iter().map(|operand| self.visit(slot, operand)).max();
-        self.patterns = patterns;
-        origins.unwrap_or(Origin::Number)
+    fn visit_all(&mut self, slot: usize, operands: &[Word]) -> Origin {
+        operands.iter().map(|operand| self.visit(slot, operand)).max().unwrap_or(Origin::Number)
     }
 
     /// Where the text of a parameter comes from before its operator.

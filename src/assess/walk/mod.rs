@@ -111,8 +111,6 @@ pub(super) struct Walk<'q> {
     jumped: Option<Scope>,
     /// Loops and calls around.
     jumps: u32,
-    /// Extended patterns are in order here (`[[ x == @(a|b) ]]`).
-    patterns: bool,
     /// For text inside text: the span it has in the whole.
     here: Option<Span>,
     calls: Vec<Frame>,
@@ -154,7 +152,6 @@ impl<'q> Walk<'q> {
             written: Vec::new(),
             jumped: None,
             jumps: 0,
-            patterns: false,
             here: None,
             calls: Vec::new(),
             forks: 0,

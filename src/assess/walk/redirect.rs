@@ -141,6 +141,11 @@ impl Walk<'_> {
                     return Inflow::Network;
                 }
                 Operand::Known(_) | Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => {
+                    if matches!(&operand, Operand::Unknown { prefix } if "/dev/".starts_with(prefix.as_str())) {
+                        let text = "the redirect reads a name that is not known: bash connects for `/dev/tcp/…`";
+                        let hint = Some("name the file as an operand");
+                        self.raise_hint(slot, Code::UnknownWord, Class::Write, span, text, hint);
+                    }
                     reading.effects.push(Effect::ReadPath(operand));
                 }
             }

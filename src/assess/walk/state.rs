@@ -32,6 +32,8 @@ const PLAIN_NAMES: &[&str] = &[
 ];
 /// `shopt` names that change nothing about how a text is read.
 const PLAIN_SHOPT: &[&str] = &[
+    // `@(a|b)` is only read where it cannot be anything else, and `!(a)` as a command is never only read.
+    "extglob",
     "nullglob",
     "dotglob",
     "globstar",
@@ -194,10 +196,6 @@ impl Walk<'_> {
             match arg.text() {
                 Some(text) if text.starts_with('-') => {}
                 Some(name) if PLAIN_SHOPT.contains(&name) => {}
-                Some("extglob") => {
-                    self.scope.extended_globs = true;
-                    self.options_unknown(slot, arg);
-                }
                 Some(_) | None => self.options_unknown(slot, arg),
             }
         }
@@ -349,10 +347,8 @@ impl Walk<'_> {
             Content::Scalar(Value::Known(text)) if text.starts_with('(') => Content::Unknown,
             other => other,
         };
-        if flags.contains('i') && assigned {
-            if let Value::Known(text) = &word.value {
-                self.arithmetic_value(slot, &value::known(&text[skip..]), origin, word.span);
-            }
+        if let (true, true, Value::Known(text)) = (flags.contains('i'), assigned, &word.value) {
+            self.arithmetic_value(slot, &value::known(&text[skip..]), origin, word.span);
         }
         if flags.contains('i') {
             let text = format!("whatever is put into `{base}` later is evaluated as arithmetic");

@@ -569,7 +569,6 @@ fn options_that_change_how_text_is_read_escalate() {
             "set -o posix; ls",
             "set -k; ls a=b",
             "set -a; ls",
-            "shopt -s extglob; ls",
             "shopt -s expand_aliases",
             "set +B; ls",
             "set \"$x\"",
@@ -781,4 +780,64 @@ fn a_list_that_is_given_as_text_is_expanded_again() {
 fn jobs_can_run_a_command() {
     all("write", &["jobs -x touch x", "jobs -lx touch x", "jobs $x"]);
     all("read", &["jobs", "jobs -l", "jobs %1"]);
+}
+
+#[test]
+fn extended_globs_are_patterns_where_they_can_be_nothing_else() {
+    all(
+        "read",
+        &[
+            "ls !(*.txt) @(a|b).c",
+            "shopt -s extglob; ls *.?(c|h)",
+            "shopt -s extglob\nfor f in !(a|b); do wc -l \"$f\"; done",
+            "case $x in @(a|b)) ls;; +([0-9])) cat f;; esac",
+            "! (ls)",
+            "( (ls) ); ( (ls); ls )",
+            "for x in; do ls; done",
+        ],
+    );
+    all("write", &["!(ls)", "!(ls a); cat f", "ls > @(a|b)", "for x in; do touch f; done", "( (touch x) )"]);
+    all("destructive", &["rm -rf !(keep)", "shopt -s extglob; rm -r -- *(x)", "( (sudo ls) )"]);
+}
+
+#[test]
+fn a_name_that_is_not_known_may_lead_off_this_machine() {
+    all(
+        "write",
+        &[
+            "cat < \"$x\"",
+            "read -r line < $x",
+            "cat < /d$x",
+            "while read -r f; do wc -l < \"$f\"; done < list",
+            "tar tf \"$x\"",
+            "awk '{ while ((getline l < $1) > 0) print l }' f",
+        ],
+    );
+    all(
+        "network",
+        &[
+            "awk -v f=x 'BEGIN { getline l < (\"/inet\" f) }'",
+            "cat < /dev/tcp/h/80",
+            "cat < \"/dev/tcp/$x\"",
+            "openssl x509 -in http://h/c.pem -noout -text",
+            "openssl crl -noout -in HTTPS://h/c",
+            "xmllint --noout ftp://h/x.xml",
+            "awk '{ print }' /inet/tcp/0/h/80",
+            "tar tf h:f.tar",
+        ],
+    );
+    all(
+        "read",
+        &[
+            "cat < ./$x",
+            "cat < \"$HOME/$x\"",
+            "x=a; cat < \"$x\"",
+            "for f in *.txt; do wc -l < \"$f\"; done",
+            "tar tf \"./$x\"",
+            "for f in *.tar; do tar tf \"$f\"; done",
+            "awk '{ while ((getline l < \"b\") > 0) n++ } END { print n }' f",
+            "awk '{ getline l < FILENAME; print l }' f",
+            "openssl x509 -in c.pem -noout -enddate",
+        ],
+    );
 }

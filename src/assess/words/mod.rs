@@ -168,8 +168,12 @@ impl Words<'_> {
                 Some(number) => fields.append(&Value::Known(number.to_string())),
                 None => fields.append(&unknown()),
             },
-            PartKind::ExtendedGlob(pattern) => {
-                fields.literal(pattern);
+            // A leading `*` reaches no hidden name, such a pattern may.
+            PartKind::ExtendedGlob(pattern) if pattern.contains("(.") || pattern.contains("|.") => {
+                fields.unknown_words();
+            }
+            PartKind::ExtendedGlob(_) => {
+                fields.literal("*");
                 fields.glob = true;
             }
         }
