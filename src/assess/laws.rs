@@ -158,7 +158,7 @@ proptest! {
             format!("( {a} )"), format!("{{ {a}\n}}"), format!("if true; then {a}\nfi"), format!("if {a}\nthen :; fi"),
             format!("while {a}\ndo :; done"), format!("until false; do {a}\ndone"), format!("for x in 1; do {a}\ndone"),
             format!("case a in a) {a}\n;; esac"), format!("echo \"$( {a}\n)\""), format!("cat <({a}\n)"), format!("x=$( {a}\n)"),
-            format!("echo \"${{y:-$( {a}\n)}}\""), format!("echo $(( $( {a}\n) ))"), format!("f() {{ {a}\n}}; f"), format!("f() {{ {a}\n}}"),
+            format!("echo \"${{y:-$( {a}\n)}}\""), format!("echo $(( $( {a}\n) ))"), format!("g() {{ {a}\n}}; g"), format!("g() {{ {a}\n}}"),
             format!("! {{ {a}\n}}"), format!("[[ -n $( {a}\n) ]]"), format!("cat <<E\n$( {a}\n)\nE"), format!("coproc {{ {a}\n}}"),
             format!("echo x > /dev/null$( {a}\n)"), format!("true; {a}"), format!("{a}\ntouch x"), format!("touch x\n{a}"),
         ] {

@@ -24,7 +24,8 @@ impl Walk<'_> {
         }
         let rest = &args[1..];
         match name {
-            ":" | "true" | "false" | "echo" | "pwd" | "times" | "caller" | "dirs" | "help" | "type" => {}
+            ":" | "true" | "false" | "echo" | "pwd" | "times" | "caller" | "dirs" | "type" => {}
+            "help" => self.help(slot, rest),
             // A number that is none is an error here, it is not evaluated.
             "break" | "continue" | "return" | "exit" | "logout" => self.jump(),
             "cd" | "pushd" | "popd" => self.change_directory(slot, name, rest),
@@ -147,6 +148,15 @@ impl Walk<'_> {
                 }
             }
             None => self.scope.forget("a variable whose name is not known was set before it"),
+        }
+    }
+
+    /// `help` looks for topics by pattern; only names that are written out are sure to be no more than that.
+    fn help(&mut self, slot: usize, rest: &[Arg]) {
+        let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:[]{}!%".contains(&b));
+        for arg in rest.iter().filter(|arg| !arg.text().is_some_and(plain)) {
+            let text = format!("which topics {} are is not known", say::shown(&arg.value));
+            self.raise(slot, Code::UnknownWord, Class::Write, arg.span, text);
         }
     }
 
@@ -452,6 +462,8 @@ impl Walk<'_> {
         let mut named = false;
         let mut words = rest.iter();
         let mut options = true;
+        let whole_lines = |arg: &Arg| arg.text().is_some_and(|text| text == "-r" || is_name(text));
+        let begins = self.lines.clone().filter(|_| rest.iter().all(whole_lines));
         while let Some(arg) = words.next() {
             match arg.text() {
                 Some("--") if options => options = false,
@@ -476,6 +488,10 @@ impl Walk<'_> {
         }
         if !named {
             self.assign(slot, "REPLY", Content::Unknown, origin, self.segments[slot].span);
+        }
+        let first = rest.iter().filter_map(Arg::text).find(|text| is_name(text));
+        if let (Some(prefix), Some(first)) = (begins, first) {
+            self.scope.set(first, Content::Scalar(Value::Unknown { prefix }), origin);
         }
     }
 

@@ -1,6 +1,6 @@
 //! In what order do the commands of the text run, and what is known after each? Lists, pipelines and compounds.
 
-use super::Walk;
+use super::{Walk, flow};
 use crate::assess::reading::{Arg, Inflow, Value};
 use crate::assess::scope::{Body, Content, Origin, Scope};
 use crate::assess::syntax::{Command, CommandKind, Connector, Item, Pipeline, Script, Test, Word};
@@ -84,7 +84,7 @@ impl Walk<'_> {
             }
             [one] => self.command(one),
             [first, rest @ ..] => {
-                let outer = self.stdin.clone();
+                let outer = (self.stdin.clone(), self.lines.clone());
                 self.forks += 1;
                 let mut before = first;
                 let mut from = self.segments.len();
@@ -92,6 +92,7 @@ impl Walk<'_> {
                 for stage in rest {
                     let inflow = self.outflow(before, from);
                     self.stdin = inflow;
+                    self.lines = flow::lines_begin(&self.segments[from..], self.lines.take());
                     let fed_from = from;
                     from = self.segments.len();
                     self.lead = "|";
@@ -100,7 +101,7 @@ impl Walk<'_> {
                     before = stage;
                 }
                 self.forks -= 1;
-                self.stdin = outer;
+                (self.stdin, self.lines) = outer;
             }
         }
     }
@@ -140,11 +141,12 @@ impl Walk<'_> {
             self.define(command, name, body);
             return;
         }
-        let outer = self.stdin.clone();
+        let outer = (self.stdin.clone(), self.lines.clone());
         if !command.redirects.is_empty() {
             let slot = self.open(command.span);
             if let Some(inflow) = self.redirects(slot, &command.redirects) {
                 self.stdin = inflow;
+                self.lines = None;
             }
             self.close(slot, Code::Redirect, |_| "its redirects only read".to_owned());
         }
@@ -212,13 +214,14 @@ impl Walk<'_> {
                 self.child("coproc", |walk| {
                     walk.subshell(|walk| {
                         walk.stdin = Inflow::Data;
+                        walk.lines = None;
                         walk.command(body);
                     });
                 });
                 self.forks -= 1;
             }
         }
-        self.stdin = outer;
+        (self.stdin, self.lines) = outer;
     }
 
     fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) {

@@ -48,6 +48,30 @@ impl Walk<'_> {
     }
 }
 
+/// What each line begins with that the stage whose segments these are prints; `fed` is the same for what it reads.
+pub(super) fn lines_begin(stage: &[Segment], fed: Option<String>) -> Option<String> {
+    let [only] = stage else { return None };
+    let known: Vec<&str> = known_args(only).collect();
+    if known.len() + 1 != only.argv.len() {
+        return None;
+    }
+    match only.program.as_deref() {
+        Some("find") => {
+            let other =
+                |a: &&str| ["print", "exec", "ok", "ls"].iter().any(|act| a[1..].contains(act)) && *a != "-print";
+            let places = known.iter().take_while(|a| !a.starts_with(['-', '(', '!'])).count();
+            match known.split_at(places) {
+                (_, tests) if tests.iter().any(|a| a.starts_with('-') && other(a)) => None,
+                ([], _) => Some(".".to_owned()),
+                ([place], _) => Some((*place).to_owned()),
+                (_, _) => None,
+            }
+        }
+        Some("sort" | "head" | "tail") => fed.filter(|_| known.iter().all(|a| a.starts_with('-') && a.len() == 2)),
+        Some(_) | None => None,
+    }
+}
+
 /// Where the output of these segments comes from: the most doubtful of them.
 pub(super) fn origin_of(segments: &[Segment]) -> Origin {
     let worst = segments.iter().map(|segment| {

@@ -58,6 +58,7 @@ impl Walk<'_> {
             walk.subshell(|walk| {
                 if let Some(stdin) = stdin {
                     walk.stdin = stdin;
+                    walk.lines = None;
                 }
                 walk.script(script);
             });

@@ -107,6 +107,8 @@ pub(super) struct Walk<'q> {
     stdin: Inflow,
     /// Files that the text wrote and whose content is known.
     written: Vec<written::Written>,
+    /// What every line on it begins with, where that is known (`find src | while read f`).
+    lines: Option<String>,
     /// What held where `break`, `continue` or `return` left something that is still being read.
     jumped: Option<Scope>,
     /// Loops and calls around.
@@ -150,6 +152,7 @@ impl<'q> Walk<'q> {
             over: None,
             stdin: Inflow::Inherited,
             written: Vec::new(),
+            lines: None,
             jumped: None,
             jumps: 0,
             here: None,
@@ -230,13 +233,13 @@ impl<'q> Walk<'q> {
     /// Runs `inside` in a subshell: what it does to the scope is gone afterwards.
     fn subshell<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        let stdin = self.stdin.clone();
+        let (stdin, lines) = (self.stdin.clone(), self.lines.clone());
         let jumped = self.jumped.clone();
         let result = inside(self);
         let overflowed = self.scope.overflowed;
         self.scope = scope;
         self.scope.overflowed |= overflowed;
-        (self.stdin, self.jumped) = (stdin, jumped);
+        (self.stdin, self.lines, self.jumped) = (stdin, lines, jumped);
         result
     }
 

@@ -87,6 +87,7 @@ impl Walk<'_> {
                             walk.hand_on(inner, &name, span);
                         }
                         walk.stdin = stdin;
+                        walk.lines = None;
                         walk.call_as(inner, &args, Origin::Text, Names::Programs);
                         walk.close(inner, Code::KnownRead, |s| match &s.program {
                             Some(program) => format!("`{program}` only observes with these arguments"),
@@ -100,9 +101,9 @@ impl Walk<'_> {
                 let mut positional = positional.into_iter();
                 let zero = positional.next().map(|arg| arg.value);
                 let positional = Positional::Known { zero, rest: Rc::new(positional.collect()), origin: Origin::Text };
-                let outer = std::mem::replace(&mut self.stdin, stdin);
+                let outer = (std::mem::replace(&mut self.stdin, stdin), self.lines.take());
                 self.text(slot, Text { via: &via, text: &text, positional, dialect, origin, here: false });
-                self.stdin = outer;
+                (self.stdin, self.lines) = outer;
             }
         }
     }
@@ -409,6 +410,7 @@ impl Walk<'_> {
                 let via = format!("| {name}");
                 // What it runs reads the same text; nothing more is known of it.
                 self.stdin = Inflow::Data;
+                self.lines = None;
                 let text = Text {
                     via: &via,
                     text: &arg,

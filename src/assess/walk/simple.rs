@@ -19,8 +19,11 @@ impl Walk<'_> {
         if !self.spend(args.len()) {
             return;
         }
-        let outer = self.stdin.clone();
+        let outer = (self.stdin.clone(), self.lines.clone());
         let here = self.redirects(slot, &command.redirects);
+        if here.is_some() {
+            self.lines = None;
+        }
         let stdin = here.unwrap_or_else(|| self.stdin.clone());
         if args.is_empty() {
             self.assignments(slot, assignments, false);
@@ -58,7 +61,7 @@ impl Walk<'_> {
             }
         }
         if !self.keeps_redirects(&args) {
-            self.stdin = outer;
+            (self.stdin, self.lines) = outer;
         }
     }
 

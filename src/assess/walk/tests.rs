@@ -809,6 +809,11 @@ fn a_name_that_is_not_known_may_lead_off_this_machine() {
             "read -r line < $x",
             "cat < /d$x",
             "while read -r f; do wc -l < \"$f\"; done < list",
+            "find . | while read -r f; do wc -l < \"$f\"; done < list",
+            "find / | while read -r f; do wc -l < \"$f\"; done",
+            "find . -printf '%f\\n' | while read -r f; do wc -l < \"$f\"; done",
+            "find . | sed s/.// | while read -r f; do wc -l < \"$f\"; done",
+            "find . | while read -n 3 f; do wc -l < \"$f\"; done",
             "tar tf \"$x\"",
             "awk '{ while ((getline l < $1) > 0) print l }' f",
         ],
@@ -833,6 +838,8 @@ fn a_name_that_is_not_known_may_lead_off_this_machine() {
             "cat < \"$HOME/$x\"",
             "x=a; cat < \"$x\"",
             "for f in *.txt; do wc -l < \"$f\"; done",
+            "find src -name '*.rs' | sort | while read -r f; do wc -l < \"$f\"; done",
+            "find . -type f -print | while IFS= read -r f; do tr a b < \"$f\"; done",
             "tar tf \"./$x\"",
             "for f in *.tar; do tar tf \"$f\"; done",
             "awk '{ while ((getline l < \"b\") > 0) n++ } END { print n }' f",
@@ -840,4 +847,10 @@ fn a_name_that_is_not_known_may_lead_off_this_machine() {
             "openssl x509 -in c.pem -noout -enddate",
         ],
     );
+}
+
+#[test]
+fn help_takes_names_of_topics() {
+    all("read", &["help", "help cd", "help -d read", "help [["]);
+    all("write", &["help \"$x\"", "help *", "help -m @(x)"]);
 }
