@@ -4,9 +4,26 @@
 
 use super::{Assessment, Attribute, Class, Question, assess};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
-/// Cases of each law.
+/// Cases of each law. CI runs them optimised.
 const CASES: u32 = if cfg!(debug_assertions) { 150 } else { 10_000 };
+
+/// The seed is chosen here to be printed: what a test prints is shown if it fails.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => rand_seed(),
+    };
+    println!("PROPTEST_RNG_SEED={seed} repeats these cases");
+    ProptestConfig { rng_seed: RngSeed::Fixed(seed), ..config }
+}
+
+fn rand_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.subsec_nanos().into())
+}
 
 fn ask(text: &str) -> Assessment {
     assess(&Question::text_only(text))
@@ -133,7 +150,7 @@ fn backslashed(word: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn a_sequence_is_as_high_as_its_highest_part(a in argv(), b in argv()) {
@@ -162,7 +179,12 @@ proptest! {
             format!("! {{ {a}\n}}"), format!("[[ -n $( {a}\n) ]]"), format!("cat <<E\n$( {a}\n)\nE"), format!("coproc {{ {a}\n}}"),
             format!("echo x > /dev/null$( {a}\n)"), format!("true; {a}"), format!("{a}\ntouch x"), format!("touch x\n{a}"),
         ] {
-            prop_assert!(class(&outer) >= inner, "{}", outer);
+            if understood(&outer) {
+                prop_assert!(class(&outer) >= inner, "{}", outer);
+            } else {
+                prop_assert!(ask(&outer).attributes.contains(&Attribute::Unanalysed), "{}", outer);
+                prop_assert!(class(&outer) > Class::Read, "{}", outer);
+            }
         }
     }
 
