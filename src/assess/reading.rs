@@ -15,7 +15,7 @@ pub struct Arg {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Known(String),
-    /// One of these few, all of which must be allowed for.
+    /// One of these few, all of which must be allowed for; never none.
     OneOf(Vec<String>),
     /// The paths this pattern matches. Unless the pattern begins with a literal that is not `-`, a match may look like
     /// an option.

@@ -1,7 +1,8 @@
 //! What must hold of every analyzer, whatever text it is given? It answers without a panic, and more text never makes
 //! it milder.
 
-use super::testing::{class_of, language_arg, language_reading, with_invocation};
+use super::planted::{IN_TEXT, IN_WORDS};
+use super::testing::{class_of, language_arg, language_reading, nested_class, with_invocation, words};
 use super::{LANGUAGES, WHOLES};
 use crate::assess::reading::{Arg, Inflow, Value};
 use crate::assess::{Class, Span};
@@ -76,7 +77,7 @@ fn arg() -> impl Strategy<Value = Arg> {
         6 => text().prop_map(Value::Known),
         1 => text().prop_map(|prefix| Value::Unknown { prefix }),
         1 => text().prop_map(Value::Glob),
-        1 => prop::collection::vec(text(), 0..3).prop_map(Value::OneOf),
+        1 => prop::collection::vec(text(), 1..3).prop_map(Value::OneOf),
         3 => prop::sample::select(vec!["-v", "-o", "-e", "--", "-f", "-exec", "-delete", ";", "{}", "if=a", "+x", "ls", "run"])
             .prop_map(|word| Value::Known(word.to_owned())),
     ];
@@ -115,6 +116,26 @@ proptest! {
             let swallowed = *name == "sed" && text.ends_with('\\');
             prop_assert!(class >= Class::Write || (swallowed && class >= hidden), "{name}: {text:?} is {class}");
         }
+    }
+
+    #[test]
+    fn what_stands_first_and_does_something_is_found_whatever_follows(
+        planted in prop::sample::select(IN_TEXT),
+        text in text(),
+    ) {
+        let class = nested_class(&language_reading(planted.analyzer, &format!("{}\n{text}", planted.text)));
+        prop_assert!(class >= planted.class, "{planted:?} then {text:?} is {class}");
+    }
+
+    #[test]
+    fn words_that_do_something_are_found_whatever_follows(
+        planted in prop::sample::select(IN_WORDS),
+        more in prop::collection::vec(arg(), 0..6),
+    ) {
+        let mut args = words(planted.text);
+        args.extend(more);
+        let class = with_invocation(planted.analyzer, &args, |at| nested_class(&super::whole(planted.analyzer).expect("registered")(at)));
+        prop_assert!(class >= planted.class, "{planted:?} then {:?} is {class}", &args);
     }
 
     #[test]

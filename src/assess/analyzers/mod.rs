@@ -23,6 +23,8 @@ mod laws;
 pub mod make;
 pub mod net;
 pub mod options;
+#[cfg(test)]
+mod planted;
 pub mod say;
 pub mod sed;
 pub mod small;

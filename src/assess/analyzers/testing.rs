@@ -81,6 +81,12 @@ pub fn class_of(read: &Reading) -> Class {
     reasons.chain(effects).fold(read.class, Ord::max)
 }
 
+/// As [`class_of`]; a nested command counts as write.
+pub fn nested_class(read: &Reading) -> Class {
+    let nested = if read.nested.is_empty() { Class::Read } else { Class::Write };
+    class_of(read).max(nested)
+}
+
 /// The words of each nested argv, joined by blanks; unknown words as their prefix and `…`.
 pub fn nested(read: &Reading) -> Vec<String> {
     let word = |arg: &Arg| match &arg.value {
