@@ -22,6 +22,7 @@ mod store_faults;
 mod store_leases;
 mod store_moves;
 mod store_races;
+mod store_rebuild;
 mod store_world;
 mod tidy;
 mod trust;

@@ -16,6 +16,7 @@ fn insert(db: &Connection, table: &str, id: &str, state: &str) -> rusqlite::Resu
             let value = match (name.as_str(), kind.as_str()) {
                 ("id", _) => format!("'{id}'"),
                 ("state", _) => format!("'{state}'"),
+                ("needed", _) => "1".to_owned(),
                 (_, "INTEGER") => "0".to_owned(),
                 _ => format!("'{name} of {id}'"),
             };
@@ -100,7 +101,8 @@ fn what_was_recorded_is_neither_changed_nor_deleted_nor_slipped_in() {
         "UPDATE always_rules SET ceiling = 'destructive'; INSERT INTO always_rules
             (id, rule, digest, ceiling, request, approver, expires_wall)
             VALUES ('aaaaaaaaaaaaaaaaaaaaaaaaaa', '', '', 'destructive', '', '', 0)",
-        "INSERT INTO outcomes (execution, duration_ms, body) VALUES ('neither exit nor signal', 0, '')",
+        "INSERT INTO outcomes (execution, ended, duration_ms, body) VALUES ('an exit without a status', 'exit', 0, '')",
+        "INSERT INTO outcomes (execution, ended, exit, duration_ms, body) VALUES ('a status of nothing', 'unknown', 0, 0, '')",
         "INSERT INTO meta (key, value) VALUES ('strict', NULL)",
     ] {
         assert!(db.execute_batch(sql).is_err(), "{sql}");

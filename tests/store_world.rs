@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use tollgate::assess::{Class, Question, unanalysed};
-use tollgate::authorize::subject::{Place, Stdin};
+use tollgate::authorize::evidence::{CardFacts, EVIDENCE_VERSION};
+use tollgate::authorize::subject::{Place, ResourceLimits, SUBJECT_VERSION, Stdin, What};
 use tollgate::authorize::*;
 use tollgate::policy::{Decision, LimitValues, Recorded, Verdict};
 use tollgate::record::{Context, Redacted, Redactor};
@@ -89,6 +90,9 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
     let key = store.key();
     let action = Action::new(ActionKind::Run, class);
     let facts = SubjectFacts {
+        v: SUBJECT_VERSION,
+        what: What::Text,
+        origin: tollgate::policy::model::Origin::Agent,
         command: key.tag("command", [command.as_bytes()]),
         command_bytes: command.len() as u64,
         envelope: None,
@@ -100,6 +104,7 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         gid: session.uid,
         groups: vec![],
         umask: 0o022,
+        limits: ResourceLimits::default(),
         cwd: Place { path: "/home/ana/project".into(), device: 1, inode: 2 },
         env: key.tag("env", [&b"LANG=C"[..]]),
         env_influence: vec![],
@@ -111,23 +116,36 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         carried: None,
         accounts: vec![],
     };
+    let mut assessment = unanalysed(&Question::text_only(command), "a test");
+    assessment.class = class;
+    let digest = Digest::of(serde_json::to_string(&assessment).unwrap().as_bytes());
     let evidence = EvidenceFacts {
+        v: EVIDENCE_VERSION,
         executables: vec![],
         closure: vec![],
         targets: vec![],
         operands: vec![],
         unbound: vec![],
+        workspace: None,
         fence: FenceSpec::of(class).digest().unwrap(),
-        card: format!("{class} {command}"),
+        card: CardFacts {
+            command: command.to_owned(),
+            cwd: "~/project".into(),
+            agent: "pi".into(),
+            assessment,
+            rule: "tier.supervised".into(),
+            why: "asks".into(),
+            branch: None,
+            accounts: vec![],
+            fence: vec![],
+        },
     };
-    let mut assessment = unanalysed(&Question::text_only(command), "a test");
-    assessment.class = class;
     NewRequest {
         requester: Requester { session: session.clone(), agent: red("pi") },
         subject: Subject::bind(&facts).unwrap(),
         evidence: Evidence::bind(&evidence).unwrap(),
         policy: policy(),
-        assessment,
+        assessment: digest,
         fence: FenceSpec::of(class),
         verdict: Verdict { decision: Decision::Prompt, rule: "tier.supervised".into(), why: "asks".into(), lift: None },
         tier: "supervised".into(),
@@ -145,22 +163,15 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
 
 pub fn approve(subject: Digest) -> Decide {
     let decision = Verb::ApproveOnce { fence: None, ttl_ms: None };
-    Decide { decision, subject, approver: ana(), comment: None }
+    Decide { decision, subject, evidence: None, approver: ana(), proof: Proof::None, comment: None }
 }
 
 pub fn deny(subject: Digest) -> Decide {
-    Decide { decision: Verb::Deny, subject, approver: ana(), comment: Some(red("use cargo clean")) }
+    Decide { decision: Verb::Deny, comment: Some(red("use cargo clean")), ..approve(subject) }
 }
 
 pub fn outcome(code: u8) -> Outcome {
-    Outcome {
-        end: End::Exit(code),
-        duration_ms: 12,
-        fence: "landlock".into(),
-        refused: vec![],
-        after: vec![],
-        notes: vec![],
-    }
+    Outcome { duration_ms: 12, fence: "landlock".into(), ..Outcome::only(End::Exit(code), None) }
 }
 
 /// Park it and say yes; the claim that would use it.
@@ -177,8 +188,10 @@ pub fn approved(store: &Store, command: &str, class: Class, who: &Session, now: 
         evidence,
         policy: policy(),
         action: lease.action,
+        fence: lease.fence,
         session: who.clone(),
         runner: runner(99),
+        revalidated: vec![],
     };
     (request, claim)
 }

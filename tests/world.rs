@@ -167,8 +167,9 @@ impl World {
 
     pub fn decide(&self, card: &p::Card, decision: p::Choice) -> Result<p::Decided, Trouble> {
         let comment = Some("as the test wants".to_owned());
-        let (id, subject) = (card.id.clone(), card.subject.clone());
-        self.approver().call(Method::Decide, &p::Decide { id, decision, subject, comment, code: None, fence: None })
+        let (id, subject, evidence) = (card.id.clone(), card.subject.clone(), Some(card.evidence_digest.clone()));
+        let decide = p::Decide { id, decision, subject, evidence, comment, code: None, fence: None };
+        self.approver().call(Method::Decide, &decide)
     }
 
     pub fn approve(&self, card: &p::Card) -> p::Decided {

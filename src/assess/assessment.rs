@@ -118,6 +118,17 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The path it writes or deletes, if it is one of these effects.
+    pub const fn changed(&self) -> Option<&Operand> {
+        match self {
+            Effect::WritePath(path) | Effect::DeletePath(path) => Some(path),
+            Effect::ReadPath(_) | Effect::SecretRead(_) | Effect::UnixSocket(_) | Effect::Device(_) => None,
+            Effect::Exec(_) | Effect::NetOut(_) | Effect::NetListen(_) | Effect::Signal(_) => None,
+            Effect::UsesCredential(_) | Effect::Install(_) | Effect::Privilege(_) => None,
+            Effect::EnvInfluence(_) | Effect::ShellState(_) | Effect::ProcInspect | Effect::NetInspect => None,
+        }
+    }
+
     /// The path it acts on, if it acts on one.
     pub const fn path_mut(&mut self) -> Option<&mut Operand> {
         match self {

@@ -1,6 +1,6 @@
 //! What is one yes bound to? Everything that was seen when it was said; and what an always-rule may say yes to.
 
-use super::{Action, Approver, Deadline, Digest, GrantId, Hasher, LeaseId, RequestId, RuleId, Tag};
+use super::{Action, Approver, Bytes, Deadline, Digest, GrantId, Hasher, LeaseId, RequestId, RuleId, Tag};
 use crate::assess::Class;
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,21 @@ pub struct Lease {
     pub policy: Digest,
     pub assessment: Digest,
     pub action: Action,
-    pub approver: Approver,
+    /// The description of the fence.
+    pub fence: Digest,
+    /// Everybody whose yes it took, in order.
+    pub approvers: Vec<Approver>,
     /// The always-rule it came from, and that rule's digest.
     pub rule: Option<(RuleId, Digest)>,
     pub deadline: Deadline,
+}
+
+/// A file an always-rule is bound to by content.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoundFile {
+    pub path: Bytes,
+    pub sha256: Digest,
 }
 
 /// The key that makes a second execution of one yes impossible.
@@ -65,6 +76,9 @@ pub struct NewRule {
     pub cwd_prefix: String,
     /// How long it holds, in seconds; 30 days at most.
     pub ttl_s: u64,
+    /// What the command reads as code, in order of the paths: it holds while these are what they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<BoundFile>,
 }
 
 /// An always-rule as saved.

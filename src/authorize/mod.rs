@@ -4,9 +4,11 @@
 //! with one [`Evidence`], under one policy, by one [`Approver`], inside one [`Deadline`].
 
 pub mod action;
+pub mod compare;
 pub mod deadline;
 pub mod evidence;
 pub mod fence;
+pub mod invalidation;
 pub mod lease;
 pub mod outcome;
 pub mod principal;
@@ -19,8 +21,8 @@ pub use action::{Action, ActionKind};
 pub use deadline::{BootId, Deadline, Lapse, Now};
 pub use evidence::{Evidence, EvidenceFacts};
 pub use fence::FenceSpec;
-pub use lease::{AlwaysRule, Authority, Lease, NewRule, RuleKind, idempotency_key};
-pub use outcome::{AfterState, End, Outcome, Reconciled};
-pub use principal::{Approver, Channel, Runner, Session};
+pub use lease::{AlwaysRule, Authority, BoundFile, Lease, NewRule, RuleKind, idempotency_key};
+pub use outcome::{AfterState, End, Outcome, Quarantined, Reconciled, Refused};
+pub use principal::{Approver, Channel, Proof, Runner, Session};
 pub use states::{Execution, Proposal, Request};
 pub use subject::{Subject, SubjectFacts};

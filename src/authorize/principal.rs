@@ -40,6 +40,24 @@ pub enum Channel {
     Gate,
 }
 
+/// What a decision proved beside coming from this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    None,
+    /// The short code of the card was typed.
+    Code,
+}
+
+impl Proof {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Proof::None => "none",
+            Proof::Code => "code",
+        }
+    }
+}
+
 /// The principal of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Approver {

@@ -3,8 +3,38 @@
 //! The gate fills in [`SubjectFacts`] from descriptors and the kernel; no digest or class that a client sends is
 //! believed. Values that may hold secrets enter as [`Tag`]s.
 
-use super::{Action, Bytes, Digest, Session, Tag};
+use super::{Action, Bytes, Digest, ProposalId, Session, Tag};
 use serde::{Deserialize, Serialize};
+
+/// The version of this form.
+pub const SUBJECT_VERSION: u8 = 1;
+
+/// What kind of thing is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// One command string.
+    Text,
+    /// A script file and its arguments.
+    Script,
+    /// Commands read from standard input.
+    Stdin,
+    /// One command of a session.
+    Session,
+    /// A proposal, to be applied.
+    Apply(ProposalId),
+}
+
+/// The requester's soft resource limits, which what runs inherits; `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceLimits {
+    pub cpu_s: Option<u64>,
+    pub file_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub open_files: Option<u64>,
+    pub processes: Option<u64>,
+}
 
 /// A directory that stays the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +50,8 @@ pub struct Place {
 pub enum Stdin {
     Null,
     Terminal,
-    /// A regular file or captured text with this content.
-    Captured(Digest),
+    /// A regular file or captured text with this content, which may hold secrets.
+    Captured(Tag),
     /// A pipe or socket whose content nobody has seen.
     Stream,
 }
@@ -39,6 +69,9 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubjectFacts {
+    pub v: u8,
+    pub what: What,
+    pub origin: crate::policy::model::Origin,
     /// The exact bytes of the command (the inner one where an envelope was removed).
     pub command: Tag,
     pub command_bytes: u64,
@@ -54,6 +87,7 @@ pub struct SubjectFacts {
     pub gid: u32,
     pub groups: Vec<u32>,
     pub umask: u32,
+    pub limits: ResourceLimits,
     pub cwd: Place,
     /// The environment less the volatile names, as one tag.
     pub env: Tag,
@@ -66,7 +100,7 @@ pub struct SubjectFacts {
     pub machine: Digest,
     pub session: Session,
     /// The state carried from the session's earlier commands.
-    pub carried: Option<Digest>,
+    pub carried: Option<Tag>,
     pub accounts: Vec<Account>,
 }
 

@@ -52,6 +52,12 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     page.line(&format!("{:11} {class}{}", "class", listed(&attributes)))?;
     line(page, "command", &card.command)?;
     line(page, "in", &card.cwd)?;
+    if let Some(branch) = &card.branch {
+        line(page, "branch", branch)?;
+    }
+    for account in &card.accounts {
+        line(page, "account", account)?;
+    }
     line(page, "why", &card.why)?;
     line(page, "rule", &card.rule)?;
     for segment in &card.segments {
@@ -71,6 +77,15 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
         let hash: String = still_visible(&file.sha256).chars().take(16).collect();
         let hash = if hash.is_empty() { hash } else { format!(", sha256 {hash}…") };
         line(page, "bound", &format!("{} ({}{hash})", file.path, file.role))?;
+    }
+    for operand in &card.operands {
+        line(page, "names", &format!("{} stands for {} names now", operand.pattern, operand.count))?;
+    }
+    for sentence in &card.fence {
+        line(page, "fence", sentence)?;
+    }
+    if card.approvals_needed > 1 {
+        line(page, "approvals", &format!("{} of {}", card.approvals, card.approvals_needed))?;
     }
     let who = &card.requester;
     line(page, "asked by", &format!("{} (uid {}, pid {}, session {})", who.agent, who.uid, who.pid, who.session))?;
@@ -92,7 +107,8 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     if let Some(execution) = &card.execution {
         line(page, "execution", &executed(execution))?;
     }
-    line(page, "subject", &card.subject)
+    line(page, "subject", &card.subject)?;
+    line(page, "evidence", &card.evidence_digest)
 }
 
 fn listed(attributes: &[&str]) -> String {

@@ -67,7 +67,7 @@ pub fn approve(args: ApproveArgs) -> Done {
             Said { decision: Choice::ApproveOnce, code: args.code, comment: args.comment, fence: args.fence },
             args.json,
         ),
-        None => pending::run(pending::Args { json: args.json }),
+        None => pending::run(pending::Args { long: false, json: args.json }),
     }
 }
 
@@ -100,7 +100,8 @@ fn decide(id: &str, said: Said, json: bool) -> Done {
         may_approve(&card, said.decision, said.code.as_deref())?;
     }
     let Said { decision, code, comment, fence } = said;
-    let call = Decide { id: card.id.clone(), decision, subject: card.subject.clone(), comment, code, fence };
+    let (subject, evidence) = (card.subject.clone(), Some(card.evidence_digest.clone()));
+    let call = Decide { id: card.id.clone(), decision, subject, evidence, comment, code, fence };
     let decided: Decided = client.call(Method::Decide, &call)?;
     let mut page = Page::open();
     if json {

@@ -2,10 +2,13 @@
 
 use super::output::{Done, Failure, Page};
 use super::{cards, gate, moment};
-use crate::gate::protocol::{Card, Method, Pending};
+use crate::gate::protocol::{Card, ListPending, Method, Pending};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Show every request whole
+    #[arg(long)]
+    pub long: bool,
     /// Answer as one JSON array
     #[arg(long)]
     pub json: bool,
@@ -16,6 +19,15 @@ pub fn run(args: Args) -> Done {
     let mut page = Page::open();
     if args.json {
         page.json(&waiting)?;
+    } else if args.long {
+        let now = moment::now_ms();
+        for card in &waiting {
+            cards::whole(&mut page, card, now)?;
+            page.line("")?;
+        }
+        if waiting.is_empty() {
+            page.line("Nothing waits.")?;
+        }
     } else {
         list(&mut page, &waiting)?;
     }
@@ -25,8 +37,16 @@ pub fn run(args: Args) -> Done {
 /// Everything parked; empty where no gate runs.
 pub fn waiting() -> Result<Vec<Card>, Failure> {
     let Some(mut client) = gate::approver()? else { return Ok(Vec::new()) };
-    let answer: Pending = client.call(Method::ListPending, &serde_json::json!({}))?;
-    Ok(answer.pending)
+    let mut waiting: Vec<Card> = Vec::new();
+    loop {
+        let list = ListPending { after: waiting.last().map(|card| card.id.clone()) };
+        let mut page: Pending = client.call(Method::ListPending, &list)?;
+        let is_last = !page.more || page.pending.is_empty();
+        waiting.append(&mut page.pending);
+        if is_last {
+            return Ok(waiting);
+        }
+    }
 }
 
 pub fn list(page: &mut Page, waiting: &[Card]) -> Result<(), Failure> {

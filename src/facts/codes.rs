@@ -48,6 +48,7 @@ codes! {
     EvidenceTooLarge = "EVIDENCE_TOO_LARGE", 125, "Name smaller inputs";
     ResultUnknown = "EXECUTION_RESULT_UNKNOWN", 125, "Look with `tollgate show`, then annotate; never repeat blindly";
     NotStarted = "EXECUTION_NOT_STARTED", 125, "Ask again; it is safe";
+    BaseChanged = "PROPOSAL_BASE_CHANGED", 125, "Stage it again: what it would change is not what it was";
     StoreUnavailable = "STORE_UNAVAILABLE", 125, "Make the state directory writable by its owner";
     StoreFull = "STORE_FULL", 125, "Free disk space in the state directory";
     StoreCorrupt = "STORE_CORRUPT", 125, "Keep the file, see SECURITY.md, restore a copy";

@@ -54,6 +54,8 @@ pub const PENDING_PER_UID_MAX: u64 = 200;
 /// After so many denials of the same programs and effects the next is denied without asking, for so long.
 pub const DENIALS: u64 = 3;
 pub const DENIED_FOR_S: u64 = 15 * 60;
+/// Cards in one page of what waits.
+pub const PENDING_ROWS_MAX: usize = 500;
 /// One audit record as a line of JSON.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 * 1024;
 /// Lines of the audit chain in one answer of the gate: escaped once more, each can become two.

@@ -5,13 +5,16 @@ use super::peers::Peer;
 use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
-use super::{cards, wire::Out};
+use super::{cards, electors, evidence, wire::Out};
 use crate::assess::Class;
-use crate::authorize::{Approver, Channel, Digest, IdPrefix, NewRule, Reconciled, Request, RuleKind, Session};
+use crate::authorize::states::Machine;
+use crate::authorize::{
+    Approver, Channel, Digest, IdPrefix, NewRule, Proof, Reconciled, Request, RequestId, RuleKind, Session,
+};
 use crate::facts::codes::Code;
-use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
+use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX};
 use crate::record::visible;
-use crate::store::{Decide, Story, TrustRow, Verb};
+use crate::store::{Decide, Decided as Voted, Story, TrustRow, Verb};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -62,8 +65,13 @@ impl Desk {
                 "Decide from another terminal",
             ));
         }
-        if self.peer.uid == session.uid && !self.gate.policy().same_user() {
+        let policy = self.gate.policy();
+        if self.peer.uid == session.uid && !policy.same_user() {
             return Err(Trouble::new(Code::SelfForbidden, "policy wants another user than the one who asks"));
+        }
+        if !electors::may_approve(&policy, self.peer.uid) {
+            let message = format!("policy does not name user {} as an approver", self.peer.uid);
+            return Err(Trouble::new(Code::NotAuthorized, message));
         }
         Ok(self.principal())
     }
@@ -85,17 +93,29 @@ impl Desk {
 
     /// # Errors
     /// As the store says; so for all that follow.
-    pub async fn list_pending(&self) -> Result<p::Pending, Trouble> {
-        let rows = self.gate.store.pending(self.gate.store.now()).await?;
-        let mut pending = Vec::with_capacity(rows.len());
-        for row in rows {
-            let story = self.gate.story(row.id).await?;
-            // It may have been decided in between.
-            if story.request.state == Request::Pending {
-                pending.push(self.gate.card(&story));
+    pub async fn list_pending(&self, list: p::ListPending) -> Result<p::Pending, Trouble> {
+        let gate = &self.gate;
+        let after = match &list.after {
+            Some(id) => Some(RequestId::parse(id).ok_or_else(|| {
+                Trouble::new(Code::UnknownRequest, format!("no request can be named `{}`", visible(id)))
+            })?),
+            None => None,
+        };
+        let total = gate.store.count_pending().await?;
+        let mut rows = gate.store.waiting(after, PENDING_ROWS_MAX + 1, gate.store.now()).await?;
+        let mut more = rows.len() > PENDING_ROWS_MAX;
+        rows.truncate(PENDING_ROWS_MAX);
+        let (mut pending, mut bytes) = (Vec::with_capacity(rows.len()), 0);
+        for row in &rows {
+            let card = gate.waiting_card(row);
+            bytes += serde_json::to_string(&card).map_or(0, |text| text.len());
+            if bytes > LINE_BYTES_MAX / 2 && !pending.is_empty() {
+                more = true;
+                break;
             }
+            pending.push(card);
         }
-        Ok(p::Pending { pending })
+        Ok(p::Pending { pending, total, more })
     }
 
     pub async fn list_recent(&self, list: p::ListRecent) -> Result<p::Recent, Trouble> {
@@ -133,6 +153,14 @@ impl Desk {
         let approver = self.approver(&story)?;
         let lease_ttl = gate.policy().lease_ttl(row.action.class).as_millis();
         let ttl_ms = Some(i64::try_from(lease_ttl).unwrap_or(i64::MAX));
+        let evidence = match &decide.evidence {
+            None => None,
+            Some(text) => Some(Digest::parse(text).ok_or_else(|| {
+                let next = "Echo the evidence digest of the card that was shown";
+                Trouble::with_next(Code::BadRequest, "evidence is no digest", next)
+            })?),
+        };
+        let proof = if decide.code.is_some() { Proof::Code } else { Proof::None };
         let verb = match decide.decision {
             p::Choice::ApproveOnce => Verb::ApproveOnce { fence: decide.fence, ttl_ms },
             p::Choice::ApproveAlways => Verb::ApproveAlways { rule: self.always(&story)?, fence: decide.fence, ttl_ms },
@@ -142,12 +170,22 @@ impl Desk {
         let comment = decide.comment.as_deref().map(|text| said(text).truncated(1024));
         let id = row.id;
         // The answer to the approver is the row as it is afterwards; the store alone says who won.
-        drop(gate.store.decide(id, Decide { decision: verb, subject, approver, comment }, gate.store.now()).await?);
+        let decision = Decide { decision: verb, subject, evidence, approver: approver.clone(), proof, comment };
+        let decided = gate.store.decide(id, decision, gate.store.now()).await?;
         tracing::info!(request = %id, decision = decide.decision.name(), by = self.peer.uid, "decided");
         if always {
             gate.reload_rules().await?;
         }
-        self.settled(id).await
+        match decided {
+            Voted::Voted { have, needed } => Ok(p::Decided {
+                id: id.to_string(),
+                state: Request::Pending.name().to_owned(),
+                by: cards::approver(&approver),
+                at_ms: cards::ms(gate.store.now().wall_ms),
+                comment: Some(format!("{have} of {needed} have said yes")),
+            }),
+            Voted::Approved { .. } | Voted::Denied => self.settled(id).await,
+        }
     }
 
     fn always(&self, story: &Story) -> Result<NewRule, Trouble> {
@@ -164,11 +202,12 @@ impl Desk {
             ceiling: story.request.action.class,
             cwd_prefix: story.subject.cwd.path.as_os().to_string_lossy().into_owned(),
             ttl_s: ALWAYS_TTL_S,
+            files: evidence::bound_files(&story.evidence),
         })
     }
 
     /// Tells waiters and subscribers, and answers how the request stands.
-    async fn settled(&self, id: crate::authorize::RequestId) -> Result<p::Decided, Trouble> {
+    async fn settled(&self, id: RequestId) -> Result<p::Decided, Trouble> {
         self.gate.changed(id).await;
         let story = self.gate.story(id).await?;
         cards::decided(&story).ok_or_else(|| Trouble::new(Code::UnknownRequest, "it still waits"))
@@ -236,8 +275,8 @@ impl Desk {
     pub async fn status(&self) -> Result<p::Status, Trouble> {
         let gate = &self.gate;
         let policy = gate.policy();
-        let (pending, store) = match gate.store.pending(gate.store.now()).await {
-            Ok(rows) => (rows.len() as u64, None),
+        let (pending, store) = match gate.store.count_pending().await {
+            Ok(count) => (count, None),
             Err(error) => (0, Some(error.to_string())),
         };
         Ok(p::Status {

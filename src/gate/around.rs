@@ -1,10 +1,11 @@
 //! Under which circumstances is it asked? Everything a verdict may depend on beside the command, found out by the gate.
 
 use super::asked::Asked;
-use crate::authorize::{AlwaysRule, RuleKind};
+use crate::authorize::{AlwaysRule, BoundFile, RuleId, RuleKind};
 use crate::policy::model::{Day, Level};
 use crate::policy::{Circumstances, Grant, LocalTime, Matches, Recorded, Standing, Template};
 use crate::store::GrantRow;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,11 @@ pub fn standing(rules: &[AlwaysRule]) -> Vec<Standing> {
         })
     };
     rules.iter().filter_map(one).collect()
+}
+
+/// What each always-rule is bound to by content.
+pub fn bound(rules: &[AlwaysRule]) -> HashMap<RuleId, Vec<BoundFile>> {
+    rules.iter().map(|rule| (rule.id, rule.rule.files.clone())).collect()
 }
 
 /// Local time of the gate; `None` where the moment does not exist.

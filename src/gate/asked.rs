@@ -1,12 +1,13 @@
 //! What exactly is asked for, by whom, from where? What the client says about itself is replaced by what the kernel says.
 
+use super::accounts;
 use super::dirs;
 use super::identity::{Finder, Trusts, Who};
 use super::peers::{Identity, Peer};
 use super::protocol::{FILE_CWD, Stdin, Submit};
 use super::trouble::Trouble;
 use crate::assess::{Dialect, Question};
-use crate::authorize::subject::{Place, Stdin as BoundStdin};
+use crate::authorize::subject::{Account, Place, SUBJECT_VERSION, Stdin as BoundStdin, What};
 use crate::authorize::{Action, BootId, Bytes, Digest, InstallKey, Runner, Session, Subject, SubjectFacts, Tag};
 use crate::execute::workspace;
 use crate::facts::codes::Code;
@@ -19,6 +20,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,7 +171,14 @@ impl Asked {
     ///
     /// # Errors
     /// None in practice; see [`Subject::bind`].
-    pub fn subject(&self, key: &InstallKey, machine: Digest, tier: &str, action: Action) -> Result<Subject, Trouble> {
+    pub fn subject(
+        &self,
+        key: &InstallKey,
+        machine: Digest,
+        tier: &str,
+        action: Action,
+        accounts: Vec<Account>,
+    ) -> Result<Subject, Trouble> {
         let submit = &self.submit;
         let mut entries: Vec<&[u8]> =
             submit.env.iter().map(|entry| &entry.0[..]).filter(|entry| matters(&self.policy, entry)).collect();
@@ -180,6 +189,9 @@ impl Asked {
             .collect();
         influence.sort_unstable();
         let facts = SubjectFacts {
+            v: SUBJECT_VERSION,
+            what: What::Text,
+            origin: self.origin,
             command: command_tag(key, submit),
             command_bytes: submit.command.0.len() as u64,
             envelope: None,
@@ -191,6 +203,7 @@ impl Asked {
             gid: self.identity.gid,
             groups: self.identity.groups.clone(),
             umask: self.identity.umask,
+            limits: self.identity.limits,
             cwd: self.cwd.clone(),
             env: key.tag("env", entries),
             env_influence: influence,
@@ -204,16 +217,24 @@ impl Asked {
             machine,
             session: self.session.clone(),
             carried: None,
-            accounts: Vec::new(),
+            accounts,
         };
         Subject::bind(&facts).map_err(|e| Trouble::new(Code::BadRequest, format!("cannot write the subject: {e}")))
     }
 
     /// Forgets what only judging needed: a parked request may wait long beside many others.
     pub fn forget(&mut self) {
-        let finds = |entry: &Bytes| [&b"PATH="[..], b"EXECIGNORE="].iter().any(|name| entry.0.starts_with(name));
-        self.submit.env.retain(finds);
-        self.files.clear();
+        let kept = |name: &[u8]| {
+            [&b"PATH"[..], b"EXECIGNORE"].contains(&name)
+                || accounts::VARIABLES.iter().any(|kept| kept.as_bytes() == name)
+        };
+        self.submit.env.retain(|entry| kept(entry.0.split(|&byte| byte == b'=').next().unwrap_or_default()));
+    }
+
+    /// The directory that its name leads to now; `None` where it leads to none.
+    pub fn place_now(&self) -> Option<Place> {
+        let meta = std::fs::metadata(self.cwd_path()).ok().filter(std::fs::Metadata::is_dir)?;
+        Some(Place { path: self.cwd.path.clone(), device: meta.dev(), inode: meta.ino() })
     }
 }
 
@@ -257,4 +278,25 @@ fn matters(policy: &Policy, entry: &[u8]) -> bool {
 
 fn is_secret(policy: &Policy, name: &[u8]) -> bool {
     is_secret_name(name) || policy.is_secret_variable(&String::from_utf8_lossy(name))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Asked by this process, in this directory, which is its home too.
+    pub fn asked_at_home(home: &Path) -> Asked {
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let peer = Peer::of(&ours).expect("we live");
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("readable");
+        let submit: Submit = serde_json::from_value(serde_json::json!({
+            "command": "x", "argv0": "bash", "dialect": "bash", "stdin": "null", "files": ["cwd"],
+            "env": ["PATH=/nowhere:/usr/bin:/bin"],
+        }))
+        .expect("a submit");
+        let files = vec![std::fs::File::open(home).expect("opens").into()];
+        let boot_id = BootId::parse(boot_id.trim()).expect("an id");
+        let policy = Arc::new(Policy::built_in());
+        Asked::of(&peer, policy, &boot_id, Some(home.to_owned()), Vec::new(), submit, files).expect("asked")
+    }
 }

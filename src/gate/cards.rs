@@ -2,17 +2,25 @@
 
 use super::protocol as p;
 use crate::assess::{Operand, Segment};
-use crate::authorize::evidence::FileIdentity;
+use crate::authorize::evidence::{Expanded, Fate, FileIdentity};
 use crate::authorize::states::Machine;
-use crate::authorize::{Approver, Channel, End, Request};
+use crate::authorize::{Approver, Channel, End, EvidenceFacts, Request};
 use crate::record::redact::Card;
 use crate::record::{visible, visible_block, visible_bytes};
 use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
 
 /// One request whole. `shown` is the command as only memory has it, where a client waits: nothing that runs is hidden.
 pub fn card(story: &Story, shown: Option<&Card>, moved: bool) -> p::Card {
-    let row = &story.request;
-    let facts = &story.evidence;
+    p::Card {
+        decision: decided(story),
+        execution: story.execution.as_ref().map(|row| executed(row, &story.notes)),
+        ..waiting(&story.request, &story.evidence, story.approvals(), shown, moved)
+    }
+}
+
+/// One request as it is shown while it waits, rendered from the evidence that is bound.
+pub fn waiting(row: &RequestRow, facts: &EvidenceFacts, approvals: u64, shown: Option<&Card>, moved: bool) -> p::Card {
+    let said = &facts.card;
     let file = |file: &FileIdentity, trusted: bool, role: String| p::CardFile {
         path: visible_bytes(file.path.as_bytes()),
         role: match unread(file, trusted) {
@@ -23,44 +31,51 @@ pub fn card(story: &Story, shown: Option<&Card>, moved: bool) -> p::Card {
     };
     let programs = facts.executables.iter().map(|program| {
         let role = if program.trusted { "program, trusted" } else { "program" };
-        file(&program.file, program.trusted, role.to_owned())
+        file(&program.file, program.trusted, format!("{role}, as {}", visible_bytes(program.name.as_bytes())))
     });
     let code = facts.closure.iter().map(|code| file(&code.file, false, visible(&code.reason)));
-    let targets = facts.targets.iter().map(|target| match &target.base {
-        Some(base) => file(base, false, "written or deleted".to_owned()),
-        None => p::CardFile {
+    let targets = facts.targets.iter().map(|target| match (&target.base, target.fate) {
+        (Some(base), Fate::Written) => file(base, false, "written".to_owned()),
+        (Some(base), Fate::Deleted) => file(base, false, "deleted or moved".to_owned()),
+        (None, _) => p::CardFile {
             path: visible_bytes(target.path.as_bytes()),
             role: "made; does not exist yet".to_owned(),
             sha256: String::new(),
         },
     });
+    let operand = |one: &Expanded| p::CardOperand { pattern: visible_bytes(one.pattern.as_bytes()), count: one.count };
     p::Card {
         id: row.id.to_string(),
         code: row.id.short().to_owned(),
         state: row.state.name().to_owned(),
-        class: story.assessment.class,
-        attributes: story.assessment.attributes.clone(),
-        command: visible_block(shown.map_or(row.command.as_str(), |card| card.text.as_str())),
-        segments: story.assessment.segments.iter().map(segment).collect(),
+        class: said.assessment.class,
+        attributes: said.assessment.attributes.clone(),
+        command: visible_block(shown.map_or(said.command.as_str(), |card| card.text.as_str())),
+        segments: said.assessment.segments.iter().map(segment).collect(),
         unbound: facts.unbound.iter().map(|what| visible(what)).collect(),
         evidence: programs.chain(code).chain(targets).collect(),
-        cwd: visible(row.cwd.as_str()),
+        operands: facts.operands.iter().map(operand).collect(),
+        cwd: visible(&said.cwd),
+        branch: said.branch.as_deref().map(visible),
+        accounts: said.accounts.iter().map(|account| visible(account)).collect(),
+        fence: said.fence.iter().map(|sentence| visible(sentence)).collect(),
         subject: row.subject.to_string(),
         evidence_digest: row.evidence.to_string(),
         policy: row.policy.to_string(),
-        rule: visible(&row.verdict.rule),
-        why: visible(&row.verdict.why),
-        requester: requester(row),
+        rule: visible(&said.rule),
+        why: visible(&said.why),
+        requester: requester(row, &said.agent),
+        approvals,
+        approvals_needed: row.needed,
         attached: row.attached,
         created_ms: ms(row.created_wall_ms),
         expires_ms: ms(row.deadline.wall_ms.1),
-        hidden: shown.map_or_else(|| row.command.as_str().matches("[REDACTED").count(), |card| card.hidden.len())
-            as u64,
+        hidden: shown.map_or_else(|| said.command.matches("[REDACTED").count(), |card| card.hidden.len()) as u64,
         cannot_approve: (row.hides_code && !row.attached)
             .then(|| "part of what runs is hidden and its client is gone: it must ask again first".to_owned()),
         moved,
-        decision: decided(story),
-        execution: story.execution.as_ref().map(|row| executed(row, &story.notes)),
+        decision: None,
+        execution: None,
     }
 }
 
@@ -69,7 +84,7 @@ fn unread(file: &FileIdentity, trusted: bool) -> Option<&'static str> {
     match file.mode & libc::S_IFMT {
         _ if file.sha256.is_some() => None,
         libc::S_IFDIR => Some("a directory"),
-        libc::S_IFREG if trusted => Some("not hashed: only root can change it"),
+        libc::S_IFREG if trusted => Some("content not read: only root can change it"),
         libc::S_IFREG => Some("not hashed: its content is not bound"),
         _ => Some("not a regular file"),
     }
@@ -95,12 +110,12 @@ fn segment(segment: &Segment) -> p::CardSegment {
     }
 }
 
-fn requester(row: &RequestRow) -> p::Requester {
+fn requester(row: &RequestRow, agent: &str) -> p::Requester {
     p::Requester {
         uid: row.session.uid,
         pid: row.session.agent.pid,
         session: format!("{}.{}", row.session.agent.pid, row.session.agent.started_ticks),
-        agent: visible(row.agent.as_str()),
+        agent: visible(agent),
     }
 }
 
@@ -151,7 +166,7 @@ pub fn executed(row: &ExecutionRow, notes: &[NoteRow]) -> p::Executed {
     let (exit, signal) = match row.outcome.as_ref().map(|outcome| outcome.end) {
         Some(End::Exit(code)) => (Some(i32::from(code)), None),
         Some(End::Signal(signal)) => (None, Some(i32::from(signal))),
-        None => (None, None),
+        Some(End::NotStarted | End::Unknown) | None => (None, None),
     };
     let note = notes.last().map(|note| {
         let said = note.note.as_ref().map(|text| format!(": {}", visible(text.as_str()))).unwrap_or_default();
@@ -163,7 +178,7 @@ pub fn executed(row: &ExecutionRow, notes: &[NoteRow]) -> p::Executed {
         state: row.state.name().to_owned(),
         exit,
         signal,
-        duration_ms: row.outcome.as_ref().map(|outcome| outcome.duration_ms),
+        duration_ms: row.outcome.as_ref().filter(|_| exit.or(signal).is_some()).map(|outcome| outcome.duration_ms),
         note: note.or_else(|| row.reason.as_ref().map(|text| visible(text.as_str()))),
     }
 }

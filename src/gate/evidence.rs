@@ -2,43 +2,21 @@
 //! and the lease. What cannot be bound is said, never a reason to refuse.
 
 use super::asked::Asked;
-use super::dirs;
+use super::closure;
+use super::expand::{self, TREE_ENTRIES_MAX};
+use super::files::{Files, Seen};
 use super::identity::Finder as Programs;
-use crate::assess::{Assessment, Effect, Operand, Segment};
-use crate::authorize::evidence::{CodeFile, Executable, FileIdentity, Target};
-use crate::authorize::{Bytes, Digest, EvidenceFacts, Hasher};
+use crate::assess::{Assessment, Class, Effect, Operand, Segment};
+use crate::authorize::evidence::{
+    CardFacts, CodeFile, EVIDENCE_VERSION, EvidenceFacts, Executable, Expanded, Fate, Target,
+};
+use crate::authorize::{AfterState, BoundFile, Bytes, Digest};
 use crate::facts::builtins::is_builtin;
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Content of files up to this size is hashed.
-const HASHED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Files bound by one request; more are listed as unbound.
 const FILES_MAX: usize = 256;
-
-/// Programs that read their first operand as code.
-const INTERPRETERS: &[&str] = &[
-    ".", "source", "bash", "sh", "dash", "zsh", "ksh", "python", "python3", "node", "perl", "ruby", "php", "lua",
-    "awk", "gawk", "mawk",
-];
-
-/// Programs that read files of fixed names in the current directory as code.
-const PROJECT_FILES: &[(&str, &[&str])] = &[
-    ("make", &["GNUmakefile", "makefile", "Makefile"]),
-    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("npx", &["package.json"]),
-    ("cargo", &["Cargo.toml", "Cargo.lock", "build.rs", ".cargo/config.toml"]),
-    ("docker", &["Dockerfile", "docker-compose.yml", "compose.yaml"]),
-    ("git", &[".git/config"]),
-    ("just", &["justfile"]),
-    ("tox", &["tox.ini"]),
-    ("pytest", &["conftest.py", "pyproject.toml"]),
-];
 
 /// How closely to look: programs by identity for what runs unasked, everything with its content for what a person sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +39,20 @@ pub fn collect(
     assessment: &Assessment,
     depth: Depth,
     fence: Digest,
-    card: String,
+    card: CardFacts,
 ) -> Collected {
-    let facts = empty(fence, card);
-    let mut found = Finder { asked, programs, depth, seen: BTreeSet::new(), unreadable: Vec::new(), facts };
+    let facts = EvidenceFacts {
+        v: EVIDENCE_VERSION,
+        executables: Vec::new(),
+        closure: Vec::new(),
+        targets: Vec::new(),
+        operands: Vec::new(),
+        unbound: Vec::new(),
+        workspace: None,
+        fence,
+        card,
+    };
+    let mut found = Finder { asked, programs, depth, files: Files::new(asked), seen: BTreeSet::new(), facts };
     for segment in &assessment.segments {
         found.programs(segment);
         if depth == Depth::Content {
@@ -75,27 +63,41 @@ pub fn collect(
     for unknown in &assessment.unknowns {
         found.unbound(&unknown.what);
     }
-    Collected { facts: found.facts, unreadable: found.unreadable }
+    if depth == Depth::Content {
+        found.workspace(assessment.class);
+    }
+    Collected { facts: found.facts, unreadable: found.files.unreadable }
 }
 
-fn empty(fence: Digest, card: String) -> EvidenceFacts {
-    EvidenceFacts {
-        executables: Vec::new(),
-        closure: Vec::new(),
-        targets: Vec::new(),
-        operands: Vec::new(),
-        unbound: Vec::new(),
-        fence,
-        card,
-    }
+/// What an always-rule for this would be bound to: what is read as code, and programs that are not the system's.
+pub fn bound_files(facts: &EvidenceFacts) -> Vec<BoundFile> {
+    let programs = facts.executables.iter().filter(|program| !program.trusted).map(|program| &program.file);
+    let code = facts.closure.iter().map(|code| &code.file);
+    let bound =
+        programs.chain(code).filter_map(|file| Some(BoundFile { path: file.path.clone(), sha256: file.sha256? }));
+    let mut bound: Vec<BoundFile> = bound.collect();
+    bound.sort_unstable();
+    bound.dedup();
+    bound
+}
+
+/// How the bound targets stand after a run.
+pub fn after(facts: &EvidenceFacts) -> Vec<AfterState> {
+    let state = |target: &Target| {
+        let path = target.path.path();
+        let exists = std::fs::symlink_metadata(path).is_ok();
+        let read = Files::alone().whole(path, false).ok();
+        AfterState { path: target.path.clone(), sha256: read.and_then(|seen| seen.file.sha256), exists }
+    };
+    facts.targets.iter().map(state).collect()
 }
 
 struct Finder<'a> {
     asked: &'a Asked,
     programs: &'a Programs<'a>,
     depth: Depth,
+    files: Files<'a>,
     seen: BTreeSet<(u8, PathBuf)>,
-    unreadable: Vec<PathBuf>,
     facts: EvidenceFacts,
 }
 
@@ -128,190 +130,137 @@ impl Finder<'_> {
         if !self.first(0, &found.path) {
             return;
         }
-        // What is trusted by its content was read already.
-        let read = !found.owned && found.sha256.is_none() && self.depth == Depth::Content;
-        match self.identify(&found.path, read) {
-            Ok(mut file) => {
-                file.sha256 = file.sha256.or(found.sha256);
-                let trusted = found.owned || found.sha256.is_some();
+        let trusted = found.owned || found.sha256.is_some();
+        let looked = match self.depth {
+            Depth::Identity => Files::identity(&found.path).map(|file| Seen { file, unbound: None }),
+            Depth::Content => self.files.whole(&found.path, found.owned),
+        };
+        match looked {
+            Ok(Seen { file, unbound }) => {
                 self.facts.executables.push(Executable { name: Bytes::from(name.as_str()), file, trusted });
+                if let Some(why) = unbound {
+                    self.unbound(&why);
+                }
             }
             Err(why) => self.unbound(&why),
         }
     }
 
     fn code(&mut self, segment: &Segment) {
-        let Some(Operand::Known(name)) = segment.argv.first() else { return };
-        let base = name.rsplit('/').next().unwrap_or(name);
-        if INTERPRETERS.contains(&base) || base.starts_with("python3.") {
-            let operand = segment.argv[1..].iter().find_map(|word| match word {
-                Operand::Known(word) if !word.starts_with('-') && !word.is_empty() => Some(word.clone()),
-                Operand::Known(_) | Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
-            });
-            if let Some(file) = operand {
-                self.code_file(&file, &format!("{base} reads it as code"));
-            }
-        }
-        for (program, files) in PROJECT_FILES {
-            if *program == base {
-                for file in *files {
-                    self.code_file(file, &format!("{base} reads it"));
+        let root = self.asked.workspace.clone();
+        for code in closure::of(segment, self.asked.cwd_path(), root.as_deref()) {
+            let Ok(path) = std::fs::canonicalize(&code.path) else {
+                if code.named {
+                    self.unbound(&format!("{} ({}): it is not there", code.path.display(), code.reason));
                 }
+                continue;
+            };
+            if !path.is_file() || !self.first(1, &path) {
+                continue;
             }
-        }
-    }
-
-    fn code_file(&mut self, name: &str, reason: &str) {
-        let Ok(path) = std::fs::canonicalize(self.asked.cwd_path().join(name)) else { return };
-        if !path.is_file() || !self.first(1, &path) {
-            return;
-        }
-        match self.identify(&path, true) {
-            Ok(file) => self.facts.closure.push(CodeFile { file, reason: reason.to_owned() }),
-            Err(why) => self.unbound(&why),
+            match self.files.whole(&path, false) {
+                Ok(Seen { file, unbound }) => {
+                    self.facts.closure.push(CodeFile { file, reason: code.reason });
+                    if let Some(why) = unbound {
+                        self.unbound(&why);
+                    }
+                }
+                Err(why) => self.unbound(&why),
+            }
         }
     }
 
     fn targets(&mut self, segment: &Segment) {
         for effect in &segment.effects {
-            match effect {
-                Effect::WritePath(operand) | Effect::DeletePath(operand) => match operand {
-                    Operand::Known(path) => self.target(path),
-                    Operand::Glob(pattern) => self.unbound(&format!("what {pattern} matches when it runs")),
-                    Operand::Unknown { prefix } if prefix.is_empty() => self.unbound("a path known only when it runs"),
-                    Operand::Unknown { prefix } => self.unbound(&format!("a path that begins with {prefix}")),
-                    Operand::Any => {}
-                },
-                Effect::ReadPath(_)
-                | Effect::Exec(_)
-                | Effect::NetOut(_)
-                | Effect::NetListen(_)
-                | Effect::UnixSocket(_)
-                | Effect::UsesCredential(_)
-                | Effect::Install(_)
-                | Effect::Signal(_)
-                | Effect::ProcInspect
-                | Effect::NetInspect
-                | Effect::Device(_)
-                | Effect::Privilege(_)
-                | Effect::EnvInfluence(_)
-                | Effect::SecretRead(_)
-                | Effect::ShellState(_) => {}
+            let Some(operand) = effect.changed() else { continue };
+            let fate = if matches!(effect, Effect::DeletePath(_)) { Fate::Deleted } else { Fate::Written };
+            match operand {
+                Operand::Known(path) => self.target(path, fate),
+                Operand::Glob(pattern) => self.pattern(pattern),
+                Operand::Unknown { prefix } if prefix.is_empty() => self.unbound("a path known only when it runs"),
+                Operand::Unknown { prefix } => self.unbound(&format!("a path that begins with {prefix}")),
+                Operand::Any => {}
             }
         }
     }
 
-    fn target(&mut self, path: &str) {
+    fn pattern(&mut self, pattern: &str) {
+        if !self.first(3, Path::new(pattern)) {
+            return;
+        }
+        match expand::pattern(self.asked.cwd_path(), pattern) {
+            Some(expand::Names { count, digest }) => {
+                self.facts.operands.push(Expanded { pattern: Bytes::from(pattern), count, digest });
+            }
+            None => self.unbound(&format!("what {pattern} matches when it runs")),
+        }
+    }
+
+    fn target(&mut self, path: &str, fate: Fate) {
         let path = self.asked.cwd_path().join(path);
+        // What is written through a link is what it points to; what is deleted is the link.
+        let path = match fate {
+            Fate::Written => std::fs::canonicalize(&path).unwrap_or(path),
+            Fate::Deleted => path,
+        };
         if !self.first(2, &path) {
             return;
         }
         let base = match std::fs::symlink_metadata(&path) {
             Err(_) => None,
-            Ok(meta) => match self.identify(&path, meta.is_file()) {
-                Ok(identity) => Some(identity),
-                Err(why) => return self.unbound(&why),
-            },
-        };
-        if base.as_ref().is_some_and(|base| base.mode & libc::S_IFMT == libc::S_IFDIR) {
-            self.unbound(&format!("what lies below {} when it runs", path.display()));
-        }
-        self.facts.targets.push(Target { path: Bytes::from(path.as_os_str()), base });
-    }
-
-    /// What a file is now. The content is read through one descriptor, whose identity is what is reported.
-    fn identify(&mut self, path: &Path, hash: bool) -> Result<FileIdentity, String> {
-        let shown = path.display();
-        if !hash {
-            let meta = std::fs::symlink_metadata(path).map_err(|e| format!("{shown}: {e}"))?;
-            return Ok(identity(path, &meta, None));
-        }
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-        let mut file = match std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => match self.asked.file(path) {
-                Some(sent) => std::fs::File::open(dirs::through_fd(sent)).map_err(|e| format!("{shown}: {e}"))?,
-                None => {
-                    self.unreadable.push(path.to_owned());
-                    return Err(format!("{shown} could not be read"));
+            Ok(meta) => {
+                let looked = if meta.is_file() {
+                    self.files.whole(&path, false)
+                } else {
+                    Files::identity(&path).map(|file| Seen { file, unbound: None })
+                };
+                match looked {
+                    Ok(Seen { file, unbound }) => {
+                        if let Some(why) = unbound {
+                            self.unbound(&why);
+                        }
+                        Some(file)
+                    }
+                    Err(why) => return self.unbound(&why),
                 }
-            },
-            Err(e) => return Err(format!("{shown}: {e}")),
+            }
         };
-        let meta = file.metadata().map_err(|e| format!("{shown}: {e}"))?;
-        if meta.file_type().is_fifo() || !meta.is_file() {
-            return Ok(identity(path, &meta, None));
+        if base.as_ref().is_some_and(|base| base.is_directory()) {
+            self.below(&path);
         }
-        if meta.len() > HASHED_BYTES_MAX {
-            self.unbound(&format!("the content of {shown}: larger than {} MiB", HASHED_BYTES_MAX >> 20));
-            return Ok(identity(path, &meta, None));
-        }
-        let digest = digest_of(&mut file).map_err(|e| format!("{shown}: {e}"))?;
-        Ok(identity(path, &meta, digest))
+        self.facts.targets.push(Target { path: Bytes::from(path.as_os_str()), fate, base });
     }
-}
 
-/// `None` where the file grew past the limit while it was read.
-fn digest_of(file: &mut std::fs::File) -> std::io::Result<Option<Digest>> {
-    let mut hasher = Hasher::new();
-    let mut chunk = vec![0u8; 64 * 1024];
-    let mut total = 0u64;
-    loop {
-        match file.read(&mut chunk)? {
-            0 => return Ok(Some(hasher.finish())),
-            n => hasher.update(&chunk[..n]),
-        }
-        total += chunk.len() as u64;
-        if total > 2 * HASHED_BYTES_MAX {
-            return Ok(None);
+    /// Everything below a directory that would be deleted or changed.
+    fn below(&mut self, dir: &Path) {
+        match expand::below(dir) {
+            Some(expand::Names { count, digest }) => {
+                let pattern = Bytes::from(dir.join("**").as_os_str());
+                self.facts.operands.push(Expanded { pattern, count, digest });
+            }
+            None => self.unbound(&format!("what lies below {}: over {TREE_ENTRIES_MAX} names", dir.display())),
         }
     }
-}
 
-fn identity(path: &Path, meta: &std::fs::Metadata, sha256: Option<Digest>) -> FileIdentity {
-    FileIdentity {
-        path: Bytes::from(path.as_os_str()),
-        device: meta.dev(),
-        inode: meta.ino(),
-        mode: meta.mode(),
-        owner: meta.uid(),
-        size: meta.len(),
-        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
-        ctime_ns: meta.ctime().saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec()),
-        sha256,
+    /// Where inputs could not be bound, installing and destroying are bound to the workspace as it is.
+    fn workspace(&mut self, class: Class) {
+        if class < Class::Install || self.facts.unbound.is_empty() {
+            return;
+        }
+        let Some(root) = self.asked.workspace.clone() else { return };
+        match expand::tree(&root) {
+            Some(tree) => self.facts.workspace = Some(tree),
+            None => self.unbound(&format!("the workspace: over {TREE_ENTRIES_MAX} names")),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assess::{Class, Code, Question, Unknown, unanalysed};
-    use crate::authorize::BootId;
+    use crate::assess::{Code, Question, Unknown, unanalysed};
+    use crate::gate::asked::tests::asked_at_home as asked;
     use crate::gate::identity::Trusts;
-    use crate::gate::peers::Peer;
-    use crate::gate::protocol::Submit;
-
-    /// Asked by this process, in this directory.
-    fn asked(cwd: &Path) -> Asked {
-        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let peer = Peer::of(&ours).expect("we live");
-        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("readable");
-        let submit: Submit = serde_json::from_value(serde_json::json!({
-            "command": "x", "argv0": "bash", "dialect": "bash", "stdin": "null", "files": ["cwd"],
-            "env": ["PATH=/nowhere:/usr/bin:/bin"],
-        }))
-        .expect("a submit");
-        let files = vec![std::fs::File::open(cwd).expect("opens").into()];
-        let policy = std::sync::Arc::new(crate::policy::Policy::built_in());
-        Asked::of(&peer, policy, &BootId::parse(boot_id.trim()).expect("an id"), None, Vec::new(), submit, files)
-            .expect("asked")
-    }
-
-    fn look_at(asked: &Asked, assessment: &Assessment, depth: Depth) -> EvidenceFacts {
-        let trusts = Trusts::default();
-        let programs = asked.finder(&trusts);
-        collect(asked, &programs, assessment, depth, Digest::of(b"fence"), "card".to_owned()).facts
-    }
 
     /// One segment with these words and effects.
     fn assessment(words: &[&str], effects: Vec<Effect>) -> Assessment {
@@ -324,6 +273,22 @@ mod tests {
         whole
     }
 
+    fn look(asked: &Asked, assessment: &Assessment, depth: Depth) -> EvidenceFacts {
+        let card = CardFacts {
+            command: "x".to_owned(),
+            cwd: "/w".to_owned(),
+            agent: "pi".to_owned(),
+            assessment: assessment.clone(),
+            rule: "r".to_owned(),
+            why: "w".to_owned(),
+            branch: None,
+            accounts: Vec::new(),
+            fence: Vec::new(),
+        };
+        let trusts = Trusts::default();
+        collect(asked, &asked.finder(&trusts), assessment, depth, Digest::of(b"fence"), card).facts
+    }
+
     #[test]
     fn what_runs_is_read_as_code_or_is_written_is_bound_and_the_rest_is_said() {
         let temp = tempfile::tempdir().expect("a directory for the test");
@@ -331,8 +296,10 @@ mod tests {
         std::fs::write(temp.path().join("script.sh"), "echo one").expect("written");
         let glob = Effect::DeletePath(Operand::Glob("*.o".to_owned()));
         let out = Effect::WritePath(Operand::Known("out.txt".to_owned()));
-        let assessment = assessment(&["bash", "-e", "script.sh", "other"], vec![out, glob]);
-        let look = || look_at(&asked, &assessment, Depth::Content);
+        let run = Effect::Exec(Operand::Known("script.sh".to_owned()));
+        let gone = Effect::Exec(Operand::Known("gone.sh".to_owned()));
+        let assessment = assessment(&["bash", "-e", "script.sh", "other"], vec![run, out, glob, gone]);
+        let look = || look(&asked, &assessment, Depth::Content);
 
         let first = look();
         assert_eq!(first.executables.len(), 1);
@@ -341,7 +308,8 @@ mod tests {
         assert_eq!(first.closure[0].file.sha256, Some(Digest::of(b"echo one")));
         assert_eq!(first.targets.len(), 1);
         assert!(first.targets[0].base.is_none());
-        assert_eq!(first.unbound.len(), 2, "{:?}", first.unbound);
+        assert_eq!(first.unbound.len(), 2, "what is not known, and the file that is not there: {:?}", first.unbound);
+        assert_eq!((first.operands.len(), first.operands[0].count), (1, 0));
         assert_eq!(look(), first, "looking changes nothing");
 
         std::fs::write(temp.path().join("script.sh"), "echo two").expect("written");
@@ -349,7 +317,7 @@ mod tests {
         let second = look();
         assert_ne!(second.closure, first.closure);
         assert_eq!(second.targets[0].base.as_ref().and_then(|base| base.sha256), Some(Digest::of(b"there")));
-        let shallow = look_at(&asked, &assessment, Depth::Identity);
+        let shallow = super::tests::look(&asked, &assessment, Depth::Identity);
         assert!(shallow.closure.is_empty() && shallow.targets.is_empty() && shallow.executables.len() == 1);
     }
 
@@ -358,7 +326,7 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         std::fs::write(temp.path().join("tool"), "#!/bin/sh").expect("written");
-        let facts = look_at(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content);
+        let facts = look(&asked, &assessment(&["./tool"], Vec::new()), Depth::Content);
         assert_eq!(facts.executables[0].file.sha256, Some(Digest::of(b"#!/bin/sh")));
         assert!(!facts.executables[0].trusted);
     }
@@ -368,7 +336,8 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory for the test");
         let asked = asked(temp.path());
         nix::unistd::mkfifo(&temp.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
-        let facts = look_at(&asked, &assessment(&["bash", "pipe"], Vec::new()), Depth::Content);
+        let pipe = Effect::Exec(Operand::Known("pipe".to_owned()));
+        let facts = look(&asked, &assessment(&["bash", "pipe"], vec![pipe]), Depth::Content);
         assert!(facts.closure.is_empty());
     }
 }

@@ -1,14 +1,19 @@
 //! The daemon: two Unix sockets (requesters, approvers), the protocol, and the wiring of the rooms. No rule of its own.
 
+mod accounts;
 mod approvals;
 mod around;
 mod asked;
 mod cards;
 pub mod client;
+mod closure;
 mod daemon;
 pub mod dirs;
+mod electors;
 mod evidence;
+mod expand;
 mod fence;
+mod files;
 pub mod identity;
 pub mod peers;
 mod prepare;

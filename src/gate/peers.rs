@@ -2,6 +2,7 @@
 
 use super::dirs;
 use super::trouble::Trouble;
+use crate::authorize::subject::ResourceLimits;
 use crate::facts::codes::Code;
 use crate::policy::model::Origin;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -110,6 +111,7 @@ pub struct Identity {
     pub gid: u32,
     pub groups: Vec<u32>,
     pub umask: u32,
+    pub limits: ResourceLimits,
 }
 
 /// The process at the other end of a connection, as the kernel names it.
@@ -136,7 +138,8 @@ impl Peer {
         let pid = u32::try_from(credentials.pid()).ok().filter(|&pid| pid != 0).ok_or_else(gone)?;
         let process = Process::of(pid).ok_or_else(gone)?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| gone())?;
-        let identity = Identity::parse(&status).ok_or_else(gone)?;
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).map_err(|_| gone())?;
+        let identity = Identity::parse(&status, &limits).ok_or_else(gone)?;
         let peer = Peer { uid: credentials.uid(), process, identity, pidfd };
         // What was read belongs to this process only if it still lives now.
         if peer.lives() { Ok(peer) } else { Err(gone()) }
@@ -225,12 +228,28 @@ impl Peer {
 }
 
 impl Identity {
-    fn parse(status: &str) -> Option<Identity> {
+    fn parse(status: &str, limits: &str) -> Option<Identity> {
         Some(Identity {
             gid: field(status, "Gid")?.split_ascii_whitespace().nth(1)?.parse().ok()?,
             groups: field(status, "Groups")?.split_ascii_whitespace().filter_map(|gid| gid.parse().ok()).collect(),
             umask: u32::from_str_radix(field(status, "Umask")?, 8).ok()?,
+            limits: parse_limits(limits),
         })
+    }
+}
+
+/// The soft limits of `/proc/PID/limits`.
+fn parse_limits(text: &str) -> ResourceLimits {
+    let soft = |name: &str| {
+        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_ascii_whitespace().next()?.parse().ok()
+    };
+    ResourceLimits {
+        cpu_s: soft("Max cpu time"),
+        file_bytes: soft("Max file size"),
+        memory_bytes: soft("Max address space"),
+        open_files: soft("Max open files"),
+        processes: soft("Max processes"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a submit to a judged request: assess, judge, look at the files, redact. Blocking work, off the runtime's thread.
 
+use super::accounts;
 use super::around::Around;
 use super::asked::{Asked, exact_tag};
 use super::evidence::{self, Depth};
@@ -7,13 +8,20 @@ use super::fence;
 use super::identity::Trusts;
 use super::trouble::Trouble;
 use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand};
-use crate::authorize::{Action, ActionKind, Authority, Digest, Evidence, InstallKey};
+use crate::authorize::compare::{self, Comparison};
+use crate::authorize::evidence::CardFacts;
+use crate::authorize::fence::Internet;
+use crate::authorize::subject::Place;
+use crate::authorize::{
+    Action, ActionKind, Authority, BoundFile, Digest, Evidence, EvidenceFacts, FenceSpec, InstallKey, RuleId,
+};
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::model::{EffectKind, Word};
 use crate::policy::{self, Circumstances, Decision, Lift, Policy, Projects, Standing, Verdict};
-use crate::record::{Redactor, redact, visible_block};
+use crate::record::{Redactor, redact};
 use crate::store::{GrantRow, NewRequest, Requester};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +32,8 @@ pub struct Bench {
     pub policy: Arc<Policy>,
     pub projects: Arc<Projects>,
     pub rules: Arc<Vec<Standing>>,
+    /// What each always-rule is bound to by content.
+    pub bound: Arc<HashMap<RuleId, Vec<BoundFile>>>,
     pub grants: Arc<Vec<GrantRow>>,
     pub trusts: Trusts,
     pub key: InstallKey,
@@ -64,7 +74,9 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     let in_force = bench.projects.policy(&bench.policy, asked.workspace.as_deref());
     let action = Action::new(ActionKind::Run, raw.class);
     let tier = in_force.tier().name.clone();
-    let subject = asked.subject(&bench.key, bench.machine, &tier, action)?;
+    let accounts = accounts::of(&asked, &raw, &bench.key);
+    let named: Vec<String> = accounts.iter().map(|account| format!("{} {}", account.kind, account.name)).collect();
+    let subject = asked.subject(&bench.key, bench.machine, &tier, action, accounts)?;
     let around = Around::of(&asked, &bench.grants);
     let exact = subject.facts().ok().map(|facts| exact_tag(&bench.key, &facts));
     // What the policy wants of the fence of this class decides which one it is, and the judge whether that will do.
@@ -83,17 +95,36 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
     let seen_whole = asked.redactor.card(&question.text, &code);
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
-    let card = card(shown.as_str(), cwd.as_str(), &assessment, &verdict);
     let made = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("cannot write the evidence: {e}"));
     let spec = if verdict.decision == Decision::Allow { spec.unasked() } else { spec };
+    let around = around.recorded(&asked, fence);
+    let card = CardFacts {
+        command: shown.as_str().to_owned(),
+        cwd: cwd.as_str().to_owned(),
+        agent: asked.agent.as_str().to_owned(),
+        assessment,
+        rule: verdict.rule.clone(),
+        why: verdict.why.clone(),
+        branch: around.branch.clone(),
+        accounts: named,
+        fence: sentences(&asked.redactor, &spec),
+    };
+    let assessment = Digest::of(serde_json::to_string(&card.assessment).map_err(made)?.as_bytes());
     let collected = evidence::collect(&asked, &finder, &raw, depth, spec.digest().map_err(made)?, card);
+    if let Some(Lift::Rule(rule)) = verdict.lift
+        && bench.bound.get(&rule).is_none_or(|files| *files != evidence::bound_files(&collected.facts))
+    {
+        // What the command reads as code is not what the rule was made for: a person looks again.
+        let others = bench.rules.iter().filter(|standing| standing.id != rule).cloned().collect();
+        return judge(&Bench { rules: Arc::new(others), ..bench.clone() }, asked);
+    }
     let evidence = Evidence::bind(&collected.facts).map_err(made)?;
     let policy = Digest::parse(in_force.version())
         .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
     let ttl_ms = i64::try_from(in_force.request_ttl(raw.class).as_millis()).unwrap_or(i64::MAX);
     let new = NewRequest {
         kin: kin(&raw),
-        around: around.recorded(&asked, fence),
+        around,
         limits: in_force.values().limits,
         needed: in_force.approvals_needed(raw.class),
         requester: Requester { session: asked.session.clone(), agent: asked.agent.clone() },
@@ -113,16 +144,37 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     Ok(Judged { asked, seen: raw, verdict, policy: in_force, new, shown: seen_whole, unreadable: collected.unreadable })
 }
 
-/// The digest of the evidence as it is now, for a request that a person has seen.
+/// What policy says now, and which policy that is.
+pub fn judged_now(bench: &Bench, judged: &Judged) -> (Verdict, Arc<Policy>) {
+    let asked = &judged.asked;
+    let in_force = bench.projects.policy(&bench.policy, asked.workspace.as_deref());
+    let around = Around::of(asked, &bench.grants);
+    let ground = fence::Ground { require: fence::require(&in_force, judged.seen.class), ..(*bench.fence).clone() };
+    let fence = ground.offers(asked.uid(), judged.seen.class);
+    let verdict =
+        policy::judge(&in_force, &judged.seen, &around.circumstances(asked, &bench.rules, fence, bench.wall_ms));
+    (verdict, in_force)
+}
+
+/// Whether what `shown` says is still so: the directory, the accounts, every file.
 ///
 /// # Errors
 /// Only what cannot happen with our own types.
-pub fn look_again(judged: &Judged, trusts: &Trusts) -> Result<Digest, Trouble> {
-    let made = |e: serde_json::Error| Trouble::new(Code::EvidenceChanged, format!("cannot compare the evidence: {e}"));
-    let shown = judged.new.evidence.facts().map_err(made)?;
-    let finder = judged.asked.finder(trusts);
-    let now = evidence::collect(&judged.asked, &finder, &judged.seen, Depth::Content, shown.fence, shown.card);
-    Ok(Evidence::bind(&now.facts).map_err(made)?.digest())
+pub fn look_again(judged: &Judged, bench: &Bench, shown: &EvidenceFacts) -> Result<Comparison, Trouble> {
+    let made = |e: serde_json::Error| Trouble::new(Code::SubjectChanged, format!("cannot compare the subject: {e}"));
+    let Action { kind, class, .. } = judged.new.action;
+    let then = judged.new.subject.facts().map_err(made)?;
+    let mut now = then.clone();
+    now.cwd = judged.asked.place_now().unwrap_or_else(|| Place { inode: 0, device: 0, ..then.cwd.clone() });
+    now.accounts = accounts::of(&judged.asked, &judged.seen, &bench.key);
+    let subject = compare::subject(&then, &now, class);
+    if subject != Comparison::Same {
+        return Ok(subject);
+    }
+    let fence = judged.new.fence.digest().map_err(made)?;
+    let finder = judged.asked.finder(&bench.trusts);
+    let now = evidence::collect(&judged.asked, &finder, &judged.seen, Depth::Content, fence, shown.card.clone());
+    Ok(compare::evidence(shown, &now.facts, class, kind))
 }
 
 impl Judged {
@@ -144,6 +196,33 @@ impl Judged {
     }
 }
 
+/// What the fence lets it do, for people.
+fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
+    let name = |path: &crate::facts::Bytes| redactor.output(path.as_bytes()).into_string();
+    let mut out = Vec::new();
+    match (&fence.workspace, fence.class) {
+        (_, Class::Read) => out.push("it changes nothing but its own temporary files".to_owned()),
+        (Some(root), _) => out.push(format!("it may write below {} and its own temporary files", name(root))),
+        (None, _) => out.push("it may write its own temporary files: there is no workspace here".to_owned()),
+    }
+    out.extend(fence.targets.iter().map(|path| format!("it may also change {}", name(path))));
+    out.extend(fence.deleted.iter().map(|path| format!("it may also delete {}", name(path))));
+    out.extend(fence.caches.iter().map(|path| format!("it may fill the cache {}", name(path))));
+    out.push(match fence.internet {
+        Internet::None => "it does not reach the network".to_owned(),
+        Internet::Private => "it reaches nothing outside: at most a network of its own".to_owned(),
+        Internet::Machine => "it may reach the network, this machine's own services included".to_owned(),
+    });
+    if fence.unix_sockets {
+        out.push("it may talk to other programs through their sockets".to_owned());
+    }
+    if fence.signals {
+        out.push("it may send signals to other processes".to_owned());
+    }
+    out.push(format!("held at level {}", fence.level.name()));
+    out
+}
+
 /// What makes two commands the same to somebody who has said no: their programs and what they do, not their words.
 fn kin(assessment: &Assessment) -> Digest {
     let mut parts: Vec<String> = Vec::new();
@@ -161,15 +240,6 @@ fn kin(assessment: &Assessment) -> Digest {
     parts.sort_unstable();
     parts.dedup();
     Digest::of(parts.join("\n").as_bytes())
-}
-
-/// What the approver sees, as bound by the evidence.
-fn card(command: &str, cwd: &str, assessment: &Assessment, verdict: &Verdict) -> String {
-    let mut card = format!("{}\nin {}\n{}: {}\n", visible_block(command), cwd, assessment.class, verdict.why);
-    for reason in assessment.segments.iter().flat_map(|segment| &segment.reasons) {
-        card.push_str(&format!("{}: {}\n", reason.class, visible_block(&reason.text)));
-    }
-    card
 }
 
 /// What is stored of an assessment.

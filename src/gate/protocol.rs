@@ -3,7 +3,8 @@
 //! `docs/protocol.md` is this file for people; a test compares the names. Nothing here acts.
 
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
-use crate::authorize::FenceSpec;
+use crate::authorize::fence::Level;
+use crate::authorize::{FenceSpec, Quarantined};
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
 use crate::policy::{Cells, Decision, Policy, PolicyError};
@@ -305,17 +306,43 @@ pub struct Finished {
 pub struct Outcome {
     pub ended: Ended,
     pub duration_ms: u64,
+    /// The level that was really enforced; none where no fence was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
     /// The fence that was really applied, in words (`landlock: write in /w; no network`); empty if none was.
+    #[serde(default)]
     pub fence: String,
     /// What the fence was seen to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<String>,
+    pub refused: Vec<crate::authorize::Refused>,
+    /// What was set aside after the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<Quarantined>,
+    /// Paths that were kept as a proposal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captured: Vec<Bytes>,
     /// What else is worth knowing (descriptors that were closed, stragglers that were ended).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Exit status, signal, or proof that nothing ran.
+impl Outcome {
+    /// An end of which nothing else is known.
+    pub fn only(ended: Ended) -> Outcome {
+        Outcome {
+            ended,
+            duration_ms: 0,
+            level: None,
+            fence: String::new(),
+            refused: Vec::new(),
+            quarantined: Vec::new(),
+            captured: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Exit status, signal, proof that nothing ran, or that nobody knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
@@ -323,6 +350,8 @@ pub enum Ended {
     Signal(i32),
     /// The child never reached exec; the reason.
     NotStarted(String),
+    /// It may have run; why its end is not known.
+    Unknown(String),
 }
 
 /// `request.cancel`: the requester does not want it any more.
@@ -350,7 +379,18 @@ pub struct Card {
     /// Programs and files that will run as code, with their hashes.
     pub evidence: Vec<CardFile>,
     pub cwd: String,
-    /// The digest to echo in `approval.decide`.
+    /// The branch that is checked out there, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Accounts, contexts and remotes it would use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<String>,
+    /// What the fence lets it do.
+    pub fence: Vec<String>,
+    /// What it would delete, move or change by pattern or below a directory: how many names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operands: Vec<CardOperand>,
+    /// The digests to echo in `approval.decide`.
     pub subject: String,
     pub evidence_digest: String,
     pub policy: String,
@@ -358,6 +398,9 @@ pub struct Card {
     pub rule: String,
     pub why: String,
     pub requester: Requester,
+    /// How many have said yes, of how many that must.
+    pub approvals: u64,
+    pub approvals_needed: u64,
     /// Whether a client is waiting right now.
     pub attached: bool,
     pub created_ms: u64,
@@ -385,6 +428,13 @@ pub struct CardSegment {
     pub reasons: Vec<Reason>,
 }
 
+/// A pattern or directory and what it stood for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardOperand {
+    pub pattern: String,
+    pub count: u64,
+}
+
 /// One file that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardFile {
@@ -406,10 +456,23 @@ pub struct Requester {
     pub agent: String,
 }
 
+/// `approval.list_pending`: a page of what waits, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListPending {
+    /// The last one of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
 /// The answer of `approval.list_pending`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     pub pending: Vec<Card>,
+    /// How many wait in all.
+    pub total: u64,
+    /// Whether there are more after these.
+    #[serde(default)]
+    pub more: bool,
 }
 
 /// `approval.list_recent_decisions`: 1 to 500, newest first.
@@ -478,6 +541,9 @@ pub struct Decide {
     pub decision: Choice,
     /// The subject digest of the card that was shown; another one is refused.
     pub subject: String,
+    /// The evidence digest of that card, where it is echoed; another one is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The card's short code, where a person typed it; a wrong one is refused.
@@ -492,7 +558,7 @@ pub struct Decide {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     pub id: String,
-    /// `APPROVED`, `DENIED`, `EXPIRED`, `CANCELLED`, `STALE`, `REFUSED`, `REVOKED`.
+    /// `APPROVED`, `DENIED`, `EXPIRED`, `CANCELLED`, `STALE`, `REFUSED`, `REVOKED`; `PENDING` where more must agree.
     pub state: String,
     /// The approver, or `gate` for what nobody decided.
     pub by: String,

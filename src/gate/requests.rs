@@ -8,15 +8,18 @@ use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::wire::FILES_PER_CONNECTION_MAX;
-use super::{cards, protocol::Bytes};
+use super::{cards, evidence, protocol::Bytes};
+use crate::authorize::compare::{self, Comparison};
+use crate::authorize::invalidation::Change;
 use crate::authorize::states::Lease as LeaseState;
 use crate::authorize::{
-    Action, Digest, End, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Request, RequestId, Runner,
+    Action, Digest, End, EvidenceFacts, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Refused, Request, RequestId,
+    Runner,
 };
 use crate::execute;
 use crate::facts::codes::Code;
-use crate::policy::Decision;
-use crate::record::visible;
+use crate::policy::{Decision, Verdict};
+use crate::record::{Redacted, visible};
 use crate::store::{Claim, Parked, Story};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +31,8 @@ use tokio::time::Instant;
 
 /// One wait is answered at the latest after this; the client asks again.
 const WAIT_MS_MAX: u64 = 600_000;
+/// Refusals, paths and notes that are kept of one outcome.
+const OUTCOME_ROWS_MAX: usize = 64;
 /// Requests one connection may wait for, and executions it may have open.
 const OPEN_PER_CONNECTION_MAX: usize = 8;
 
@@ -109,8 +114,7 @@ impl Shell {
 
     async fn block(&self, judged: Judged) -> Result<p::Submitted, Trouble> {
         let why = judged.verdict.why.clone();
-        let hint =
-            judged.new.assessment.segments.iter().flat_map(|segment| &segment.reasons).find_map(|r| r.hint.clone());
+        let hint = judged.seen.segments.iter().flat_map(|segment| &segment.reasons).find_map(|r| r.hint.clone());
         let id = self.gate.store.block(judged.new, self.gate.store.now()).await?;
         let mut refused = p::Refused::of(Code::PolicyBlocked, Some(id.to_string()), visible(&why));
         if let Some(hint) = hint {
@@ -168,15 +172,20 @@ impl Shell {
         if parked.lease.is_some() {
             return Ok(true);
         }
-        let row = gate.story(parked.request).await?.request;
-        let why = if row.evidence != judged.new.evidence.digest() {
-            (Code::EvidenceChanged, "files it runs or writes changed while it waited")
-        } else if row.policy != judged.new.policy {
-            (Code::PolicyChanged, "the policy changed while it waited")
-        } else {
-            return Ok(true);
+        let story = gate.story(parked.request).await?;
+        let odd = |e: serde_json::Error| Trouble::new(Code::EvidenceChanged, format!("cannot compare: {e}"));
+        let now = judged.new.evidence.facts().map_err(odd)?;
+        let Action { kind, class, .. } = story.request.action;
+        let (code, what) = match compare::evidence(&story.evidence, &now, class, kind) {
+            Comparison::Changed { code, findings } => (code, format!("changed: {}", compare::sentence(&findings))),
+            Comparison::Same | Comparison::Revalidated(_) => {
+                match Change::Policy.on(class).code().filter(|_| story.request.policy != judged.new.policy) {
+                    Some(code) => (code, "the policy changed while it waited".to_owned()),
+                    None => return Ok(true),
+                }
+            }
         };
-        gate.store.stale(parked.request, why.0, said(why.1), gate.store.now()).await?;
+        gate.store.stale(parked.request, code, said(&what), gate.store.now()).await?;
         Ok(false)
     }
 
@@ -277,40 +286,76 @@ impl Shell {
         let id = story.request.id;
         let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
         let Some(row) = story.lease.filter(|row| row.lease.id == lease) else { return Err(unknown(&claim.lease)) };
-        let again = Arc::clone(&judged);
-        let bench = gate.bench(self.peer.uid);
-        let (evidence, in_force): (Digest, _) = blocking(move || {
-            let in_force = bench.projects.policy(&bench.policy, again.asked.workspace.as_deref());
-            prepare::look_again(&again, &bench.trusts).map(|evidence| (evidence, in_force))
-        })
-        .await??;
+        let (verdict, in_force) = {
+            let (bench, again) = (gate.bench(self.peer.uid), Arc::clone(&judged));
+            blocking(move || prepare::judged_now(&bench, &again)).await?
+        };
+        let revalidated = match row.state {
+            LeaseState::Issued => self.verified(&judged, &verdict, &story.evidence, &row.lease).await?,
+            // The store says what became of it.
+            LeaseState::Consumed | LeaseState::Stale | LeaseState::Expired | LeaseState::Revoked => Vec::new(),
+        };
         let policy = Digest::parse(in_force.version())
             .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
-        let claimed = gate
-            .store
-            .claim(
-                Claim {
-                    lease,
-                    subject: judged.new.subject.digest(),
-                    evidence,
-                    policy,
-                    action: row.lease.action,
-                    session: judged.asked.session.clone(),
-                    runner: self.runner.clone(),
-                },
-                gate.store.now(),
-            )
-            .await?;
+        let fence = fence(&judged, row.lease.action);
+        let odd = |e: serde_json::Error| Trouble::new(Code::ScopeMismatch, format!("cannot compare the fence: {e}"));
+        let claim = Claim {
+            lease,
+            subject: judged.new.subject.digest(),
+            evidence: row.lease.evidence,
+            policy,
+            action: row.lease.action,
+            fence: fence.digest().map_err(odd)?,
+            session: judged.asked.session.clone(),
+            runner: self.runner.clone(),
+            revalidated,
+        };
+        let claimed = gate.store.claim(claim, gate.store.now()).await?;
         tracing::info!(request = %id, execution = %claimed.execution(), "claimed");
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
         self.attached.borrow_mut().remove(&id);
         gate.detach(id);
-        Ok(p::Claimed {
-            execution: claimed.execution().to_string(),
-            request: Some(id.to_string()),
-            fence: fence(&judged, claimed.action()),
-        })
+        Ok(p::Claimed { execution: claimed.execution().to_string(), request: Some(id.to_string()), fence })
+    }
+
+    /// Looks at everything again that the yes was bound to; what was found the same in what matters. Anything else ends
+    /// the lease here.
+    async fn verified(
+        &self,
+        judged: &Arc<Judged>,
+        verdict: &Verdict,
+        shown: &EvidenceFacts,
+        lease: &Lease,
+    ) -> Result<Vec<Redacted>, Trouble> {
+        let gate = &self.gate;
+        let (id, now) = (lease.request, gate.store.now());
+        let class = lease.action.class;
+        if let Some(gone) = gate.disowned(&lease.approvers)
+            && let Some(code) = Change::Approver.on(class).code()
+        {
+            let what = format!("user {gone} may not approve any more");
+            gate.store.disowned(id, said(&what), now).await?;
+            gate.changed(id).await;
+            return Err(Trouble::new(code, what));
+        }
+        let (bench, again) = (gate.bench(self.peer.uid), Arc::clone(judged));
+        if let Some(code) = Change::Blocked.on(class).code().filter(|_| verdict.decision == Decision::Block) {
+            gate.store.refuse(id, said(&verdict.why), now).await?;
+            gate.changed(id).await;
+            return Err(Trouble::new(code, visible(&verdict.why)));
+        }
+        let shown = shown.clone();
+        match blocking(move || prepare::look_again(&again, &bench, &shown)).await?? {
+            Comparison::Same => Ok(Vec::new()),
+            Comparison::Revalidated(findings) => Ok(findings.iter().map(|one| said(&one.to_string())).collect()),
+            Comparison::Changed { code, findings } => {
+                let what = format!("changed: {}", compare::sentence(&findings));
+                gate.store.stale(id, code, said(&what), now).await?;
+                gate.changed(id).await;
+                Err(Trouble::new(code, said(&what).into_string()))
+            }
+        }
     }
 
     /// # Errors
@@ -326,31 +371,24 @@ impl Shell {
     pub async fn finished(&self, finished: p::Finished) -> Result<p::Done, Trouble> {
         let gate = &self.gate;
         let execution = self.own_execution(&finished.execution).await?;
-        let p::Outcome { ended, duration_ms, fence, refused, notes } = finished.outcome;
-        let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
-        let end = match ended {
-            p::Ended::Exit(code) => End::Exit(u8::try_from(code).map_err(|_| malformed("exit"))?),
-            p::Ended::Signal(signal) => End::Signal(u8::try_from(signal).map_err(|_| malformed("signal"))?),
-            p::Ended::NotStarted(why) => {
-                gate.store.not_started(execution, said(&visible(&why)).truncated(1024), gate.store.now()).await?;
-                self.ended(execution).await;
-                return Ok(p::Done {});
-            }
-        };
-        let outcome = Outcome {
-            end,
-            duration_ms,
-            fence: text(&fence),
-            refused: refused.iter().take(16).map(|one| text(one)).collect(),
-            after: Vec::new(),
-            notes: notes.iter().take(16).map(|one| text(one)).collect(),
-        };
+        let outcome = outcome(finished.outcome)?;
+        let outcome = self.with_after_states(execution, outcome).await?;
         if !outcome.refused.is_empty() {
             tracing::info!(%execution, refused = ?outcome.refused, "the fence refused");
         }
         gate.store.finished(execution, outcome, gate.store.now()).await?;
         self.ended(execution).await;
         Ok(p::Done {})
+    }
+
+    /// Adds how the bound targets stand now, where there are any.
+    async fn with_after_states(&self, execution: ExecutionId, outcome: Outcome) -> Result<Outcome, Trouble> {
+        let shown = self.gate.store.get(execution.into()).await?.evidence;
+        if shown.targets.is_empty() || outcome.end == End::NotStarted {
+            return Ok(outcome);
+        }
+        let after = blocking(move || evidence::after(&shown)).await?;
+        Ok(Outcome { after, ..outcome })
     }
 
     async fn ended(&self, execution: ExecutionId) {
@@ -400,6 +438,31 @@ impl Shell {
             Some(_) | None => Err(not_yours(id)),
         }
     }
+}
+
+/// What a shell says about its run, fit to be stored.
+fn outcome(said_by_shell: p::Outcome) -> Result<Outcome, Trouble> {
+    let p::Outcome { ended, duration_ms, level, fence, refused, quarantined, captured, notes } = said_by_shell;
+    let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
+    let (end, why) = match ended {
+        p::Ended::Exit(code) => (End::Exit(u8::try_from(code).map_err(|_| malformed("exit"))?), None),
+        p::Ended::Signal(signal) => (End::Signal(u8::try_from(signal).map_err(|_| malformed("signal"))?), None),
+        p::Ended::NotStarted(why) => (End::NotStarted, Some(text(&why))),
+        p::Ended::Unknown(why) => (End::Unknown, Some(text(&why))),
+    };
+    let refusal = |one: Refused| Refused { what: text(&one.what), rule: text(&one.rule), class: one.class };
+    Ok(Outcome {
+        end,
+        why,
+        duration_ms,
+        level: level.map(|level| level.name().to_owned()),
+        fence: text(&fence),
+        refused: refused.into_iter().take(OUTCOME_ROWS_MAX).map(refusal).collect(),
+        quarantined: quarantined.into_iter().take(OUTCOME_ROWS_MAX).collect(),
+        captured: captured.into_iter().take(OUTCOME_ROWS_MAX).collect(),
+        after: Vec::new(),
+        notes: notes.iter().take(OUTCOME_ROWS_MAX).map(|one| text(one)).collect(),
+    })
 }
 
 /// The code and sentence for a request that will not run.

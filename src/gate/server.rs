@@ -250,7 +250,7 @@ async fn dispatch(
             | Method::TrustRemove => no_method(),
         },
         Side::Desk(desk) => match method {
-            Method::ListPending => reply(desk.list_pending().await),
+            Method::ListPending => reply(desk.list_pending(params(given)?).await),
             Method::ListRecent => reply(desk.list_recent(params(given)?).await),
             Method::Get => reply(desk.get(params(given)?).await),
             Method::Decide => reply(desk.decide(params(given)?).await),

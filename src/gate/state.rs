@@ -8,15 +8,15 @@ use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
-use super::{cards, dirs, fence};
+use super::{cards, dirs, electors, fence};
 use crate::authorize::fence::{Limits, Require};
-use crate::authorize::{Digest, ExecutionId, RequestId, Runner, Session};
+use crate::authorize::{Approver, BoundFile, Channel, Digest, ExecutionId, RequestId, RuleId, Runner, Session};
 use crate::execute::Levels;
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{Layer, LayerKind, Policy, PolicyError, Projects, Standing};
 use crate::record::{Context, Redacted, Redactor};
-use crate::store::{GrantRow, PolicyText, Store, StoreError, Story, TrustRow, runner_is_alive};
+use crate::store::{GrantRow, PolicyText, Store, StoreError, Story, TrustRow, Waiting, runner_is_alive};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -63,6 +63,8 @@ pub struct Gate {
     /// Versions of policies that the store has the text of.
     known: RefCell<HashSet<String>>,
     standing: RefCell<Arc<Vec<Standing>>>,
+    /// What each always-rule is bound to by content.
+    bound: RefCell<Arc<HashMap<RuleId, Vec<BoundFile>>>>,
     grants: RefCell<Arc<Vec<GrantRow>>>,
     trusts: RefCell<Trusts>,
     /// Who has asked for anything since the gate started.
@@ -121,6 +123,7 @@ impl Gate {
             policy_error: RefCell::default(),
             known: RefCell::default(),
             standing: RefCell::new(Arc::new(around::standing(&rules))),
+            bound: RefCell::new(Arc::new(around::bound(&rules))),
             grants: RefCell::new(Arc::new(grants)),
             trusts: RefCell::new(trusts),
             sessions: RefCell::default(),
@@ -197,6 +200,7 @@ impl Gate {
             policy: self.policy(),
             projects: Arc::clone(&self.projects),
             rules: Arc::clone(&self.standing.borrow()),
+            bound: Arc::clone(&self.bound.borrow()),
             grants: Arc::clone(&self.grants.borrow()),
             trusts: self.trusts(),
             key: self.store.key().clone(),
@@ -213,6 +217,7 @@ impl Gate {
     pub async fn reload_rules(&self) -> Result<(), Trouble> {
         let rules = self.store.rules(self.store.now()).await?;
         *self.standing.borrow_mut() = Arc::new(around::standing(&rules));
+        *self.bound.borrow_mut() = Arc::new(around::bound(&rules));
         let grants = self.store.grants(self.store.now()).await?;
         *self.grants.borrow_mut() = Arc::new(grants);
         Ok(())
@@ -321,6 +326,20 @@ impl Gate {
         let waiting = self.waiting.borrow();
         let shown = waiting.get(&story.request.id).map(|judged| &judged.shown);
         cards::card(story, shown, self.dirs.moved())
+    }
+
+    /// The same for one row of a list.
+    pub fn waiting_card(&self, row: &Waiting) -> p::Card {
+        let waiting = self.waiting.borrow();
+        let shown = waiting.get(&row.request.id).map(|judged| &judged.shown);
+        cards::waiting(&row.request, &row.evidence, row.approvals, shown, self.dirs.moved())
+    }
+
+    /// The first of these users who may not approve any more.
+    pub fn disowned(&self, approvers: &[Approver]) -> Option<u32> {
+        let policy = self.policy();
+        let people = approvers.iter().filter(|approver| approver.channel != Channel::Gate);
+        people.map(|approver| approver.uid).find(|&uid| !electors::may_approve(&policy, uid))
     }
 
     /// To be told when something happens to this request.

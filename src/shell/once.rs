@@ -4,7 +4,9 @@ use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
 use super::{said, streams, temporary};
-use crate::authorize::FenceSpec;
+use crate::assess::Class;
+use crate::authorize::fence::Level;
+use crate::authorize::{FenceSpec, Refused};
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
 use crate::facts::codes::Code;
 use crate::gate::dirs::Dirs;
@@ -84,14 +86,25 @@ fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
         execute::Ended::Signal(signal) => Ended::Signal(signal.into()),
     };
     let said = crate::gate::protocol::Outcome {
-        ended,
         duration_ms: outcome.duration.as_millis().try_into().unwrap_or(u64::MAX),
+        level: Level::ALL.into_iter().find(|level| outcome.fence.starts_with(level.name())),
         fence: outcome.fence,
-        refused: outcome.refused.into_iter().map(|one| one.call).collect(),
+        refused: outcome.refused.into_iter().map(refusal).collect(),
         notes: outcome.notes,
+        ..crate::gate::protocol::Outcome::only(ended)
     };
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
     outcome.ended.status()
+}
+
+/// What the fence refused, and the least class whose fence would not have.
+fn refusal(one: execute::Refused) -> Refused {
+    let (rule, class) = match (one.network, one.file) {
+        (true, _) => ("network", Some(Class::Network)),
+        (false, true) => ("files", Some(Class::Write)),
+        (false, false) => ("system calls", None),
+    };
+    Refused { what: one.call, rule: rule.to_owned(), class }
 }
 
 /// Tells the gate that nothing ran, where it has recorded that something was about to.
@@ -114,13 +127,7 @@ fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal 
 }
 
 fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> Refusal {
-    let said = crate::gate::protocol::Outcome {
-        ended: Ended::NotStarted(refusal.message().to_owned()),
-        duration_ms: 0,
-        fence: String::new(),
-        refused: Vec::new(),
-        notes: Vec::new(),
-    };
+    let said = crate::gate::protocol::Outcome::only(Ended::NotStarted(refusal.message().to_owned()));
     // One way, as above.
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
     refusal.with_id(claimed.request.as_deref().unwrap_or(&claimed.execution))

@@ -57,7 +57,12 @@ pub fn deny_for(
     let until = now.wall_ms + s.min(DENY_FOR_S_MAX) as i64 * 1000;
     let sql = "INSERT INTO denials (uid, kin, until_wall, request) VALUES (?1, ?2, ?3, ?4)";
     room.db.prepare_cached(sql)?.execute(params![uid, kin, until, request.as_str()])?;
-    room.audit(now, "request.denied_for", Some(request), serde_json::json!({ "kin": kin, "until_ms": until }))
+    room.audit(
+        now,
+        "request.denied_for",
+        Some(request),
+        serde_json::json!({ "uid": uid, "kin": kin, "until_ms": until }),
+    )
 }
 
 /// How often something like this request was asked and denied before it.

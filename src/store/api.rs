@@ -1,6 +1,6 @@
 //! What is asked of the store, and what it answers.
 
-use crate::assess::{Assessment, Class};
+use crate::assess::Class;
 use crate::authorize::*;
 use crate::policy::{LimitValues, Policy, Recorded, Verdict};
 use crate::record::Redacted;
@@ -21,8 +21,8 @@ pub struct NewRequest {
     pub evidence: Evidence,
     /// The version of the policy in force.
     pub policy: Digest,
-    /// With redacted operands.
-    pub assessment: Assessment,
+    /// Of the assessment that the evidence shows.
+    pub assessment: Digest,
     pub verdict: Verdict,
     pub tier: String,
     pub action: Action,
@@ -122,7 +122,10 @@ pub struct Decide {
     pub decision: Verb,
     /// The digest of the subject that was shown, echoed.
     pub subject: Digest,
+    /// The digest of the evidence that was shown, where it was echoed.
+    pub evidence: Option<Digest>,
     pub approver: Approver,
+    pub proof: Proof,
     pub comment: Option<Redacted>,
 }
 
@@ -149,8 +152,12 @@ pub struct Claim {
     pub evidence: Digest,
     pub policy: Digest,
     pub action: Action,
+    /// The description of the fence that stands.
+    pub fence: Digest,
     pub session: Session,
     pub runner: Runner,
+    /// What was looked at again and found the same in what matters.
+    pub revalidated: Vec<Redacted>,
 }
 
 /// What a start found.

@@ -41,35 +41,45 @@ pub fn started(room: &mut Room<'_>, execution: ExecutionId, runner: &Runner, now
     Ok(Ok(()))
 }
 
+/// Bring an execution to the end that the outcome says; telling the same end twice is no error.
 pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, now: &Now) -> Done<()> {
-    let (state, request) = find(room, execution)?;
-    match state {
-        Execution::Claimed => {
-            // Nobody reported the start of what policy allows; the end proves it. Both arrows, one record.
-            let sql = "UPDATE executions SET state = 'STARTED', started_wall = claimed_wall WHERE id = ?1 AND state = 'CLAIMED'";
-            room.db.prepare_cached(sql)?.execute([execution.as_str()])?;
-        }
-        Execution::Started => {}
-        Execution::Succeeded | Execution::Failed => {
-            // An outcome file that was committed before its removal is told twice.
-            let known = read::outcome(room.db, execution)?;
-            return if known.as_ref() == Some(outcome) { Ok(Ok(())) } else { stuck(execution, state) };
-        }
-        Execution::NotStarted | Execution::ResultUnknown => return stuck(execution, state),
+    let (was, request) = find(room, execution)?;
+    let to = outcome.end.state();
+    if was.is_final() {
+        // An outcome file that was committed before its removal is told twice.
+        let known = read::outcome(room.db, execution)?;
+        return if known.as_ref() == Some(outcome) { Ok(Ok(())) } else { stuck(execution, was) };
     }
-    let to = if outcome.end.is_success() { Execution::Succeeded } else { Execution::Failed };
-    let sql = "UPDATE executions SET state = ?2, ended_wall = ?3 WHERE id = ?1 AND state = 'STARTED'";
-    if room.db.prepare_cached(sql)?.execute(params![execution.as_str(), to.name(), now.wall_ms])? != 1 {
+    let runs = matches!(outcome.end, End::Exit(_) | End::Signal(_));
+    if was == Execution::Claimed && runs {
+        // Nobody reported the start of what policy allows; the end proves it. Both arrows, one record.
+        let sql =
+            "UPDATE executions SET state = 'STARTED', started_wall = claimed_wall WHERE id = ?1 AND state = 'CLAIMED'";
+        room.db.prepare_cached(sql)?.execute([execution.as_str()])?;
+    } else if !was.next().contains(&to) {
+        return stuck(execution, was);
+    }
+    let sql = "UPDATE executions SET state = ?2, reason = ?3, ended_wall = ?4 WHERE id = ?1";
+    let why = outcome.why.as_deref();
+    if room.db.prepare_cached(sql)?.execute(params![execution.as_str(), to.name(), why, now.wall_ms])? != 1 {
         return stuck(execution, find(room, execution)?.0);
     }
     let (exit, signal) = match outcome.end {
         End::Exit(code) => (Some(code), None),
         End::Signal(signal) => (None, Some(signal)),
+        End::NotStarted | End::Unknown => (None, None),
     };
-    let sql = "INSERT INTO outcomes (execution, exit, signal, duration_ms, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let sql =
+        "INSERT INTO outcomes (execution, ended, exit, signal, duration_ms, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let duration = i64::try_from(outcome.duration_ms).unwrap_or(i64::MAX);
-    room.db.prepare_cached(sql)?.execute(params![execution.as_str(), exit, signal, duration, json_of(outcome)?])?;
-    let mut body = json!({ "execution": execution, "state": to.name(), "outcome": outcome });
+    let values = params![execution.as_str(), outcome.end.name(), exit, signal, duration, json_of(outcome)?];
+    room.db.prepare_cached(sql)?.execute(values)?;
+    let what = match outcome.end {
+        End::Exit(_) | End::Signal(_) => "execution.finished",
+        End::NotStarted => "execution.not_started",
+        End::Unknown => "execution.result_unknown",
+    };
+    let mut body = json!({ "execution": execution, "was": was.name(), "state": to.name(), "outcome": outcome });
     // The fence refused what was taken for reading: the fence and the class disagree, and one of them is wrong.
     let read = read::execution(room.db, execution)?.is_some_and(|row| row.action.class == Class::Read);
     if read
@@ -78,41 +88,10 @@ pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, 
     {
         fields.insert("disagreement".into(), json!(outcome.refused));
     }
-    room.audit(now, "execution.finished", Some(request), body)?;
+    room.audit(now, what, Some(request), body)?;
     room.memory.light.remove(&execution);
     room.memory.attached.remove(&request);
     Ok(Ok(()))
-}
-
-fn ended_without(
-    room: &mut Room<'_>,
-    execution: ExecutionId,
-    to: Execution,
-    why: &str,
-    now: &Now,
-) -> Result<(), StoreError> {
-    let (state, request) = find(room, execution)?;
-    if !state.next().contains(&to) {
-        return stuck(execution, state);
-    }
-    let sql = "UPDATE executions SET state = ?3, reason = ?4, ended_wall = ?5 WHERE id = ?1 AND state = ?2";
-    let values = params![execution.as_str(), state.name(), to.name(), why, now.wall_ms];
-    if room.db.prepare_cached(sql)?.execute(values)? != 1 {
-        return stuck(execution, find(room, execution)?.0);
-    }
-    let what = format!("execution.{}", to.name().to_ascii_lowercase());
-    room.audit(now, &what, Some(request), json!({ "execution": execution, "was": state.name(), "reason": why }))?;
-    room.memory.light.remove(&execution);
-    room.memory.attached.remove(&request);
-    Ok(())
-}
-
-pub fn not_started(room: &mut Room<'_>, execution: ExecutionId, why: &str, now: &Now) -> Done<()> {
-    ended_without(room, execution, Execution::NotStarted, why, now).map(Ok)
-}
-
-pub fn result_unknown(room: &mut Room<'_>, execution: ExecutionId, why: &str, now: &Now) -> Done<()> {
-    ended_without(room, execution, Execution::ResultUnknown, why, now).map(Ok)
 }
 
 pub fn recover(room: &mut Room<'_>, alive: impl Fn(&Runner) -> bool, now: &Now) -> Done<Recovered> {
@@ -121,7 +100,8 @@ pub fn recover(room: &mut Room<'_>, alive: impl Fn(&Runner) -> bool, now: &Now) 
         if alive(&row.runner) {
             found.alive.push((row.id, row.runner));
         } else {
-            ended_without(room, row.id, Execution::ResultUnknown, "its runner is gone and left no outcome", now)?;
+            let why = "its runner is gone and left no outcome".to_owned();
+            finished(room, row.id, &Outcome::only(End::Unknown, Some(why)), now)??;
             found.unknown.push(row.id);
         }
     }

@@ -19,18 +19,21 @@
 //! store.finished(claimed.execution(), outcome, store.now()).await?;
 //!
 //! // Policy prompts: look for a row this re-run belongs to, else park.
-//! let (subject, evidence, action) = (twin.subject.digest(), twin.evidence.digest(), twin.action);
+//! let (subject, evidence, fence) = (twin.subject.digest(), twin.evidence.digest(), twin.fence.digest());
 //! let request = match store.reattach(session.clone(), subject, now.clone()).await? {
 //!     Some(found) => found.request,                        // pending, or approved and not yet consumed
 //!     None => store.park(twin, now.clone()).await?.request,
 //! };
-//! let echo = Decide { decision: Verb::ApproveOnce { fence: None, ttl_ms: None }, subject, approver, comment: None };
+//! let decision = Verb::ApproveOnce { fence: None, ttl_ms: None };
+//! let echo = Decide { decision, subject, evidence: Some(evidence), approver, proof: Proof::None, comment: None };
 //! match store.decide(request, echo, store.now()).await? {
 //!     Decided::Approved { lease } => {
-//!         let claim = Claim { lease: lease.id, subject, evidence, policy, action: lease.action, session, runner };
+//!         let claim = Claim { lease: lease.id, subject, evidence, policy, action: lease.action, fence, session, runner,
+//!             revalidated: Vec::new() };
 //!         let ticket: Claimed = store.claim(claim, store.now()).await?;    // the only proof that lets a child go
 //!         store.not_started(ticket.execution(), redactor.output(b"the child could not be released"), store.now()).await?;
 //!     }
+//!     Decided::Voted { have, needed } => println!("{have} of {needed} have said yes"),
 //!     Decided::Denied => {}
 //! }
 //! store.detach(request).await?;                            // the client hung up: the row outlives it
@@ -43,6 +46,7 @@
 mod alike;
 mod api;
 mod clock;
+mod decisions;
 mod error;
 mod executions;
 mod leases;
@@ -62,7 +66,9 @@ pub use api::{Claim, Decide, Decided, NewRequest, Parked, PastRow, PolicyText, R
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
 pub use policies::PAST_ROWS_MAX;
-pub use rows::{DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
+pub use rows::{
+    DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow, Waiting,
+};
 pub use ticket::Claimed;
 
 use crate::assess::Class;
@@ -174,14 +180,15 @@ impl Store {
     ///
     /// # Errors
     /// `UNKNOWN_REQUEST`, `APPROVAL_ALREADY_DECIDED`, `APPROVAL_EXPIRED`, `APPROVAL_CANCELLED`,
-    /// `APPROVAL_SUBJECT_CHANGED` (another digest was echoed), `APPROVAL_SCOPE_MISMATCH` (a wider fence; an always-rule
-    /// for what none may cover), `APPROVER_NOT_AUTHORIZED` (what would run is hidden and nobody waits), `LOCKDOWN`.
+    /// `APPROVAL_SUBJECT_CHANGED`, `APPROVAL_EVIDENCE_CHANGED` (another digest was echoed), `APPROVAL_SCOPE_MISMATCH` (a
+    /// wider fence; an always-rule for what none may cover), `APPROVER_NOT_AUTHORIZED` (what would run is hidden and
+    /// nobody waits), `LOCKDOWN`. Where several must agree, the same user counts once: `APPROVAL_ALREADY_DECIDED`.
     pub fn decide(&self, request: RequestId, decide: Decide, now: Now) -> Pending<Decided> {
         let weight = match decide.decision {
             Verb::Deny | Verb::DenyFor { .. } => Weight::Settle,
             Verb::ApproveOnce { .. } | Verb::ApproveAlways { .. } => Weight::Full,
         };
-        self.writer.call(weight, move |room| requests::decide(room, request, &decide, &now))
+        self.writer.call(weight, move |room| decisions::decide(room, request, &decide, &now))
     }
 
     /// Close pending requests and unused leases whose time is over (at most 1000 of each; call again); the requests
@@ -212,6 +219,14 @@ impl Store {
     /// `UNKNOWN_REQUEST` where it has none, `APPROVAL_ALREADY_CONSUMED`, `APPROVAL_ALREADY_DECIDED`.
     pub fn revoke(&self, request: RequestId, by: Approver, now: Now) -> Pending<()> {
         self.writer.call(Weight::Settle, move |room| leases::revoke(room, request, &by, &now))
+    }
+
+    /// An approver of the unused lease may not approve any more: it is revoked.
+    ///
+    /// # Errors
+    /// As [`Store::decide`], by where the request stands.
+    pub fn disowned(&self, request: RequestId, why: Redacted, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Settle, move |room| leases::disowned(room, request, why.as_str(), &now))
     }
 
     /// What the request is about changed: a pending request or its unused lease becomes stale, with the reason (one of
@@ -259,14 +274,13 @@ impl Store {
 
     /// It is proven that nothing ran.
     pub fn not_started(&self, execution: ExecutionId, why: Redacted, now: Now) -> Pending<()> {
-        self.writer.call(Weight::SettleRun(execution), move |room| {
-            executions::not_started(room, execution, why.as_str(), &now)
-        })
+        self.finished(execution, Outcome::only(End::NotStarted, Some(why.into_string())), now)
     }
 
     /// It is not known whether, or how, it ran (`connection lost` …).
     pub fn result_unknown(&self, execution: ExecutionId, why: Redacted, now: Now) -> Pending<()> {
-        self.writer.call(Weight::Settle, move |room| executions::result_unknown(room, execution, why.as_str(), &now))
+        let outcome = Outcome::only(End::Unknown, Some(why.into_string()));
+        self.writer.call(Weight::Settle, move |room| executions::finished(room, execution, &outcome, &now))
     }
 
     /// After a start, when outcome files were handed to [`Store::finished`]: executions whose runner is gone become
@@ -295,6 +309,16 @@ impl Store {
     /// What waits, oldest first.
     pub fn pending(&self, now: Now) -> Pending<Vec<RequestRow>> {
         self.writer.call(Weight::Read, move |room| read::pending(room, &now).map(Ok))
+    }
+
+    /// At most `limit` of what waits, oldest first, from the one after `after` on, with what their cards show.
+    pub fn waiting(&self, after: Option<RequestId>, limit: usize, now: Now) -> Pending<Vec<Waiting>> {
+        self.writer.call(Weight::Read, move |room| read::waiting(room, after, limit, &now).map(Ok))
+    }
+
+    /// How many wait.
+    pub fn count_pending(&self) -> Pending<u64> {
+        self.writer.call(Weight::Read, move |room| read::count_pending(room.db).map(Ok))
     }
 
     /// The one request that this prefix names, directly or through its lease or execution.

@@ -15,14 +15,17 @@ pub const PAST_ROWS_MAX: usize = 1000;
 pub fn know(room: &mut Room<'_>, policy: &PolicyText, now: &Now) -> Done<()> {
     let sql = "INSERT OR IGNORE INTO policies (version, classifier, canonical, sources, first_wall)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    room.db.prepare_cached(sql)?.execute(params![
+    let first = room.db.prepare_cached(sql)?.execute(params![
         policy.version.to_string(),
         policy.classifier,
         policy.canonical,
         json_of(&policy.sources)?,
         now.wall_ms,
     ])?;
-    let body = json!({ "policy": policy.version, "classifier": policy.classifier, "sources": policy.sources });
+    // The whole text once, so that the record alone says what was in force.
+    let text = (first == 1).then_some(&policy.canonical);
+    let body = json!({ "policy": policy.version, "classifier": policy.classifier, "sources": policy.sources,
+        "canonical": text });
     room.audit(now, "policy.effective", None, body)?;
     Ok(Ok(()))
 }
@@ -40,7 +43,8 @@ pub fn past(db: &Connection, since_ms: i64, after: Option<RequestId>, most: usiz
         Some(id) => read::one(db, "SELECT rowid FROM requests WHERE id = ?1", [id.as_str()], |raw| raw.get::<i64>(0))?
             .unwrap_or(0),
     };
-    let sql = "SELECT id, created_wall, command, verdict, policy, assessment_json, around FROM requests
+    let sql = "SELECT id, created_wall, command, verdict, policy,
+            json_extract(evidence_manifest, '$.card.assessment'), around FROM requests
         WHERE created_wall >= ?1 AND rowid > ?2 ORDER BY rowid LIMIT ?3";
     let most = most.clamp(1, PAST_ROWS_MAX) as i64;
     read::many(db, sql, params![since_ms, from, most], |raw| {

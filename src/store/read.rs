@@ -4,7 +4,7 @@
 use super::StoreError;
 use super::rows::*;
 use super::writer::Room;
-use crate::assess::{Assessment, Class};
+use crate::assess::Class;
 use crate::authorize::states::Machine;
 use crate::authorize::*;
 use crate::facts::codes::Code;
@@ -95,10 +95,15 @@ pub fn request_id(text: &str) -> Result<RequestId, StoreError> {
     RequestId::parse(text).ok_or_else(|| StoreError::corrupt("an id is not an id"))
 }
 
-const REQUEST: &str =
-    "SELECT id, state, reason, code, session, agent, subject, evidence, policy, assessment, verdict, tier,
-    kind, class, fence, command, cwd, hides_code, created_wall, from_wall, until_wall, from_boot, until_boot, boot_id
-    FROM requests";
+/// The columns of [`request_row`].
+const REQUEST_COLUMNS: &str = "id, state, reason, code, session, agent, subject, evidence, policy, assessment, verdict,
+    tier, kind, class, fence, command, cwd, hides_code, created_wall, from_wall, until_wall, from_boot, until_boot,
+    boot_id, fence_digest, needed";
+
+/// The requests that `rest` names.
+fn request_sql(rest: &str) -> String {
+    format!("SELECT {REQUEST_COLUMNS} FROM requests {rest}")
+}
 
 fn request_row(room: &Room<'_>, raw: Raw<'_>) -> Result<RequestRow, StoreError> {
     let id = raw.word(0, RequestId::parse)?;
@@ -121,6 +126,8 @@ fn request_row(room: &Room<'_>, raw: Raw<'_>) -> Result<RequestRow, StoreError> 
         hides_code: raw.get(17)?,
         created_wall_ms: raw.get(18)?,
         deadline: raw.deadline(19)?,
+        fence: raw.digest(24)?,
+        needed: raw.count(25)?,
         attached: room.memory.attached.contains(&id),
     })
 }
@@ -137,7 +144,7 @@ fn code(raw: Raw<'_>, at: usize) -> Result<Option<&'static str>, StoreError> {
 }
 
 pub fn request(room: &Room<'_>, id: RequestId) -> Result<Option<RequestRow>, StoreError> {
-    one(room.db, &format!("{REQUEST} WHERE id = ?1"), [id.as_str()], |raw| request_row(room, raw))
+    one(room.db, &request_sql("WHERE id = ?1"), [id.as_str()], |raw| request_row(room, raw))
 }
 
 pub fn state_of(db: &Connection, id: RequestId) -> Result<Request, StoreError> {
@@ -147,7 +154,8 @@ pub fn state_of(db: &Connection, id: RequestId) -> Result<Request, StoreError> {
 
 const LEASE: &str =
     "SELECT id, request, state, reason, code, subject, evidence, policy, assessment, kind, class, fence,
-    approver, rule, rule_digest, from_wall, until_wall, from_boot, until_boot, boot_id FROM leases";
+    approvers, rule, rule_digest, from_wall, until_wall, from_boot, until_boot, boot_id, fence_digest, fence_spec
+    FROM leases";
 
 fn lease_row(raw: Raw<'_>) -> Result<LeaseRow, StoreError> {
     let rule: Option<String> = raw.get(13)?;
@@ -163,11 +171,12 @@ fn lease_row(raw: Raw<'_>) -> Result<LeaseRow, StoreError> {
         policy: raw.digest(7)?,
         assessment: raw.digest(8)?,
         action: raw.action(9)?,
-        approver: raw.json(12)?,
+        fence: raw.digest(20)?,
+        approvers: raw.json(12)?,
         rule,
         deadline: raw.deadline(15)?,
     };
-    Ok(LeaseRow { lease, state: raw.state(2)?, reason: raw.get(3)?, code: code(raw, 4)? })
+    Ok(LeaseRow { lease, state: raw.state(2)?, reason: raw.get(3)?, fence_spec: raw.json(21)?, code: code(raw, 4)? })
 }
 
 pub fn lease(db: &Connection, id: LeaseId) -> Result<Option<LeaseRow>, StoreError> {
@@ -175,7 +184,7 @@ pub fn lease(db: &Connection, id: LeaseId) -> Result<Option<LeaseRow>, StoreErro
 }
 
 pub fn lease_of(db: &Connection, request: RequestId) -> Result<Option<LeaseRow>, StoreError> {
-    one(db, &format!("{LEASE} WHERE request = ?1"), [request.as_str()], lease_row)
+    one(db, &format!("{LEASE} WHERE request = ?1 ORDER BY rowid DESC LIMIT 1"), [request.as_str()], lease_row)
 }
 
 pub fn session_key_of(db: &Connection, lease: LeaseId) -> Result<String, StoreError> {
@@ -208,12 +217,14 @@ pub fn execution(db: &Connection, id: ExecutionId) -> Result<Option<ExecutionRow
     one(db, &format!("{EXECUTION} WHERE e.id = ?1"), [id.as_str()], execution_row)
 }
 
-pub fn execution_of_lease(db: &Connection, lease: LeaseId) -> Result<Option<ExecutionId>, StoreError> {
-    one(db, "SELECT id FROM executions WHERE lease = ?1", [lease.as_str()], |raw| raw.word(0, ExecutionId::parse))
+pub fn execution_of_lease(db: &Connection, lease: LeaseId) -> Result<Option<(ExecutionId, Execution)>, StoreError> {
+    let sql = "SELECT id, state FROM executions WHERE lease = ?1";
+    one(db, sql, [lease.as_str()], |raw| Ok((raw.word(0, ExecutionId::parse)?, raw.state(1)?)))
 }
 
 fn execution_of(db: &Connection, request: RequestId) -> Result<Option<ExecutionRow>, StoreError> {
-    one(db, &format!("{EXECUTION} WHERE e.request = ?1"), [request.as_str()], execution_row)
+    let sql = format!("{EXECUTION} WHERE e.request = ?1 ORDER BY e.rowid DESC LIMIT 1");
+    one(db, &sql, [request.as_str()], execution_row)
 }
 
 pub fn open_executions(db: &Connection) -> Result<Vec<ExecutionRow>, StoreError> {
@@ -224,8 +235,8 @@ pub fn outcome(db: &Connection, id: ExecutionId) -> Result<Option<Outcome>, Stor
     one(db, "SELECT body FROM outcomes WHERE execution = ?1", [id.as_str()], |raw| raw.json(0))
 }
 
-const DECISION: &str = "SELECT d.request, d.decision, d.approver, d.comment, d.wall, r.command
-    FROM decisions d JOIN requests r ON r.id = d.request";
+const DECISION: &str = "SELECT d.request, d.decision, d.approver, d.comment, d.wall, r.command, d.subject, d.evidence,
+    d.fence, d.proof FROM decisions d JOIN requests r ON r.id = d.request";
 
 fn decision_row(raw: Raw<'_>) -> Result<DecisionRow, StoreError> {
     Ok(DecisionRow {
@@ -235,6 +246,10 @@ fn decision_row(raw: Raw<'_>) -> Result<DecisionRow, StoreError> {
         comment: raw.get(3)?,
         wall_ms: raw.get(4)?,
         command: raw.get(5)?,
+        subject: raw.digest(6)?,
+        evidence: raw.digest(7)?,
+        fence: raw.get::<Option<String>>(8)?.map(|_| raw.class(8)).transpose()?,
+        proof: raw.get(9)?,
     })
 }
 
@@ -253,10 +268,37 @@ fn limited(limit: usize) -> i64 {
 }
 
 pub fn pending(room: &Room<'_>, now: &Now) -> Result<Vec<RequestRow>, StoreError> {
-    let sql = format!("{REQUEST} WHERE state = 'PENDING' ORDER BY created_wall, id");
-    let rows = many(room.db, &sql, [], |raw| request_row(room, raw))?;
+    let rows = many(room.db, &request_sql("WHERE state = 'PENDING' ORDER BY created_wall, id"), [], |raw| {
+        request_row(room, raw)
+    })?;
     // What is over and not yet closed does not wait any more.
     Ok(rows.into_iter().filter(|row| row.deadline.check(now).is_ok()).collect())
+}
+
+/// How many wait, those included that are over and not yet closed.
+pub fn count_pending(db: &Connection) -> Result<u64, StoreError> {
+    Ok(one(db, "SELECT count(*) FROM requests WHERE state = 'PENDING'", [], |raw| raw.count(0))?.unwrap_or(0))
+}
+
+/// At most `limit` of those that wait, oldest first, after the request `after`.
+pub fn waiting(room: &Room<'_>, after: Option<RequestId>, limit: usize, now: &Now) -> Result<Vec<Waiting>, StoreError> {
+    let after = after.map(|id| id.to_string()).unwrap_or_default();
+    let sql = format!(
+        "SELECT {REQUEST_COLUMNS}, evidence_manifest,
+             (SELECT count(DISTINCT d.uid) FROM decisions d WHERE d.request = requests.id AND d.fence IS NOT NULL)
+         FROM requests WHERE state = 'PENDING' AND (?1 = ''
+             OR (created_wall, id) > (SELECT created_wall, id FROM requests WHERE id = ?1))
+         ORDER BY created_wall, id LIMIT ?2"
+    );
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = many(room.db, &sql, params![after, limit], |raw| {
+        let request = request_row(room, raw)?;
+        let evidence = Evidence::stored(raw.get(26)?, request.evidence)
+            .and_then(|evidence| evidence.facts().ok())
+            .ok_or_else(|| StoreError::corrupt(format!("the evidence of {} is not what was hashed", request.id)))?;
+        Ok(Waiting { request, evidence, approvals: raw.count(27)? })
+    })?;
+    Ok(rows.into_iter().filter(|row| row.request.deadline.check(now).is_ok()).collect())
 }
 
 pub fn recent_decisions(db: &Connection, limit: usize) -> Result<Vec<DecisionRow>, StoreError> {
@@ -269,7 +311,7 @@ pub fn history(room: &Room<'_>, limit: usize, only_unknown: bool) -> Result<Vec<
     } else {
         "state <> 'PENDING'"
     };
-    let sql = format!("{REQUEST} WHERE {only} ORDER BY created_wall DESC, rowid DESC LIMIT ?1");
+    let sql = request_sql(&format!("WHERE {only} ORDER BY created_wall DESC, rowid DESC LIMIT ?1"));
     let requests = many(room.db, &sql, [limited(limit)], |raw| request_row(room, raw))?;
     let last = format!("{DECISION} WHERE d.request = ?1 ORDER BY d.seq DESC LIMIT 1");
     requests
@@ -313,14 +355,10 @@ pub fn story(room: &Room<'_>, prefix: &IdPrefix) -> Result<Story, StoreError> {
     let id = resolve(room.db, prefix)?;
     let gone = || StoreError::corrupt("a row that was found is gone");
     let request = request(room, id)?.ok_or_else(gone)?;
-    let sql = "SELECT subject_manifest, evidence_manifest, assessment_json FROM requests WHERE id = ?1";
-    let (subject, evidence, assessment): (String, String, String) =
-        one(room.db, sql, [id.as_str()], |raw| Ok((raw.get(0)?, raw.get(1)?, raw.get(2)?)))?.ok_or_else(gone)?;
+    let sql = "SELECT subject_manifest, evidence_manifest FROM requests WHERE id = ?1";
+    let (subject, evidence): (String, String) =
+        one(room.db, sql, [id.as_str()], |raw| Ok((raw.get(0)?, raw.get(1)?)))?.ok_or_else(gone)?;
     let damaged = |what: &str| StoreError::corrupt(format!("the {what} of {id} is not what was hashed"));
-    if Digest::of(assessment.as_bytes()) != request.assessment_digest {
-        return Err(damaged("assessment"));
-    }
-    let assessment: Assessment = serde_json::from_str(&assessment).map_err(|_| damaged("assessment"))?;
     let subject = Subject::stored(subject, request.subject).ok_or_else(|| damaged("subject"))?;
     let evidence = Evidence::stored(evidence, request.evidence).ok_or_else(|| damaged("evidence"))?;
     let execution = execution_of(room.db, id)?;
@@ -331,13 +369,10 @@ pub fn story(room: &Room<'_>, prefix: &IdPrefix) -> Result<Story, StoreError> {
         Some(execution) => many(room.db, sql, [execution.id.as_str()], note_row)?,
         None => Vec::new(),
     };
-    let needed = one(room.db, "SELECT needed FROM requests WHERE id = ?1", [id.as_str()], |raw| raw.count(0))?;
     Ok(Story {
         lately: super::alike::lately(room.db, id)?,
-        needed: needed.ok_or_else(gone)?,
         subject: subject.facts().map_err(|_| damaged("subject"))?,
         evidence: evidence.facts().map_err(|_| damaged("evidence"))?,
-        assessment,
         lease: lease_of(room.db, id)?,
         decisions,
         execution,

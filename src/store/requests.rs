@@ -1,15 +1,13 @@
-//! How does a request move? Parking, deciding and all the ways it ends without a run.
+//! How does a request move? Parking, and all the ways it ends without a decision or a run.
 
-use super::api::{Decide, Decided, NewRequest, Parked, Swept, Verb};
+use super::api::{NewRequest, Parked, Swept};
 use super::place::random;
 use super::writer::{Done, Room, read_lockdown};
-use super::{StoreError, alike, read, rules};
-use crate::assess::Class;
+use super::{StoreError, alike, decisions, read};
 use crate::authorize::states::{Lease as LeaseState, Machine, Request};
 use crate::authorize::*;
 use crate::facts::codes::Code;
 use crate::facts::limits::*;
-use crate::record::Redacted;
 use rusqlite::{named_params, params};
 use serde_json::json;
 
@@ -29,6 +27,11 @@ pub fn json_of(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|e| StoreError::new(Code::StoreUnavailable, e.to_string()))
 }
 
+/// What is bound of a fence.
+pub fn fence_digest(fence: &FenceSpec) -> Result<Digest, StoreError> {
+    fence.digest().map_err(|e| StoreError::new(Code::StoreUnavailable, e.to_string()))
+}
+
 pub fn refused<T>(code: Code, message: impl Into<String>) -> Result<T, StoreError> {
     Err(StoreError::new(code, message))
 }
@@ -41,7 +44,7 @@ pub fn unless_locked_down(room: &Room<'_>) -> Result<(), StoreError> {
     }
 }
 
-/// Insert the row; the audit body that goes with it.
+/// Insert the row; the audit body that goes with it, from which the row can be made again.
 pub fn insert(
     room: &mut Room<'_>,
     new: &NewRequest,
@@ -51,13 +54,13 @@ pub fn insert(
     let id = RequestId::from_random(random()?);
     let deadline = Deadline::after(now, if state == Request::Pending { new.ttl_ms.max(0) } else { 0 });
     let session = &new.requester.session;
-    let assessment_json = json_of(&new.assessment)?;
-    let assessment = Digest::of(assessment_json.as_bytes());
+    let needed = i64::try_from(new.needed.max(1)).unwrap_or(i64::MAX);
+    let (fence_spec, fence) = (json_of(&new.fence)?, fence_digest(&new.fence)?);
     let sql = "INSERT INTO requests (id, state, uid, session_key, session, agent, subject, subject_manifest, evidence,
-            evidence_manifest, policy, assessment, assessment_json, verdict, tier, kind, class, fence, command, cwd,
-            hides_code, created_wall, from_wall, until_wall, from_boot, until_boot, boot_id, kin, around, needed)
+            evidence_manifest, policy, assessment, verdict, tier, kind, class, fence, fence_digest, fence_spec, needed,
+            command, cwd, hides_code, created_wall, from_wall, until_wall, from_boot, until_boot, boot_id, kin, around)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-            ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
+            ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)";
     room.db.prepare_cached(sql)?.execute(params![
         id.as_str(),
         state.name(),
@@ -70,13 +73,15 @@ pub fn insert(
         new.evidence.digest().to_string(),
         new.evidence.manifest(),
         new.policy.to_string(),
-        assessment.to_string(),
-        assessment_json,
+        new.assessment.to_string(),
         json_of(&new.verdict)?,
         new.tier,
         new.action.kind.name(),
         new.action.class.name(),
         new.action.fence.name(),
+        fence.to_string(),
+        fence_spec,
+        needed,
         new.command.as_str(),
         new.cwd.as_str(),
         new.hides_code,
@@ -88,13 +93,14 @@ pub fn insert(
         deadline.boot_id.as_str(),
         new.kin.to_string(),
         json_of(&new.around)?,
-        i64::try_from(new.needed).unwrap_or(i64::MAX),
     ])?;
     let body = json!({
         "state": state.name(), "session": session, "agent": new.requester.agent, "command": new.command,
-        "cwd": new.cwd, "tier": new.tier, "action": new.action, "fence": new.fence, "verdict": new.verdict, "policy": new.policy,
-        "assessment": assessment, "subject": new.subject.digest(), "subject_manifest": new.subject.manifest(),
-        "evidence": new.evidence.digest(), "evidence_manifest": new.evidence.manifest(), "until_ms": deadline.wall_ms.1,
+        "cwd": new.cwd, "tier": new.tier, "action": new.action, "verdict": new.verdict, "policy": new.policy,
+        "assessment": new.assessment, "subject": new.subject.digest(), "subject_manifest": new.subject.manifest(),
+        "evidence": new.evidence.digest(), "evidence_manifest": new.evidence.manifest(),
+        "fence": fence, "fence_spec": new.fence, "needed": needed,
+        "kin": new.kin, "around": new.around, "hides_code": new.hides_code, "deadline": deadline,
     });
     Ok((id, deadline, body))
 }
@@ -119,8 +125,7 @@ pub fn park(room: &mut Room<'_>, new: &NewRequest, now: &Now) -> Done<Parked> {
     if let Some(why) = alike::denied_before(room, new, now)? {
         let (request, _, body) = insert(room, new, Request::Pending, now)?;
         room.audit(now, "request.parked", Some(request), body)?;
-        end(room, request, Request::Denied, Some(Code::ApprovalDenied), &why, now)?;
-        note_decision(room, request, "auto_deny", &Approver::gate(), Some(&why), now)?;
+        deny_by(room, request, Code::ApprovalDenied, "auto_deny", &why, &Approver::gate(), now)?;
         return Ok(refused(Code::ApprovalDenied, why));
     }
     let (request, deadline, body) = insert(room, new, Request::Pending, now)?;
@@ -178,272 +183,47 @@ pub fn reattach(room: &mut Room<'_>, session: &Session, subject: Digest, now: &N
     Ok(Ok(None))
 }
 
-/// Why a request that is not pending any more cannot be decided.
-pub fn settled(state: Request, request: RequestId) -> StoreError {
-    let code = match state {
-        Request::Pending => Code::ApprovalPending,
-        Request::Approved | Request::Denied | Request::AutoAllowed => Code::AlreadyDecided,
-        Request::Expired => Code::ApprovalExpired,
-        Request::Stale => Code::SubjectChanged,
-        Request::Cancelled => Code::ApprovalCancelled,
-        Request::Refused | Request::Blocked => Code::PolicyBlocked,
-    };
-    StoreError::new(code, format!("request {} is {}", request.short(), state.name()))
-}
-
-struct Target {
-    state: Request,
-    subject: Digest,
-    evidence: Digest,
-    policy: Digest,
-    assessment: Digest,
-    action: Action,
-    uid: u32,
-    session_key: String,
-    hides_code: bool,
-    kin: String,
-    needed: u64,
-}
-
-fn target(room: &Room<'_>, request: RequestId) -> Result<Target, StoreError> {
-    let sql = "SELECT state, subject, evidence, policy, assessment, kind, class, fence, uid, session_key, hides_code,
-        kin, needed FROM requests WHERE id = ?1";
-    let found = read::one(room.db, sql, [request.as_str()], |raw| {
-        Ok(Target {
-            state: raw.state(0)?,
-            subject: raw.digest(1)?,
-            evidence: raw.digest(2)?,
-            policy: raw.digest(3)?,
-            assessment: raw.digest(4)?,
-            action: raw.action(5)?,
-            uid: raw.get(8)?,
-            session_key: raw.get(9)?,
-            hides_code: raw.get(10)?,
-            kin: raw.get(11)?,
-            needed: raw.count(12)?,
-        })
-    })?;
-    found.ok_or_else(|| StoreError::new(Code::UnknownRequest, format!("no request {request}")))
-}
-
-pub fn decide(room: &mut Room<'_>, request: RequestId, decide: &Decide, now: &Now) -> Done<Decided> {
-    let target = target(room, request)?;
-    if target.state != Request::Pending {
-        return Err(settled(target.state, request));
-    }
-    if target.subject != decide.subject {
-        return refused(Code::SubjectChanged, "what was shown is not what this request is about");
-    }
-    let (word, state) = match &decide.decision {
-        Verb::ApproveOnce { .. } => ("approve_once", Request::Approved),
-        Verb::ApproveAlways { .. } => ("approve_always", Request::Approved),
-        Verb::Deny | Verb::DenyFor { .. } => ("deny", Request::Denied),
-    };
-    if state == Request::Approved {
-        unless_locked_down(room)?;
-        if target.hides_code && !room.memory.attached.contains(&request) {
-            return refused(Code::NotAuthorized, "redaction hides what would run: wait until the requester is back");
-        }
-        if target.needed > 1
-            && let Some(answer) = vote(room, request, &target, decide, now)?
-        {
-            return Ok(answer);
-        }
-    }
-    let moved = room
-        .db
-        .prepare_cached(&format!(
-            "UPDATE requests SET state = :state, reason = :reason
-             WHERE id = :id AND state = 'PENDING' AND subject = :subject AND {LIVE}"
-        ))?
-        .execute(named_params! {
-            ":state": state.name(), ":reason": decide.comment.as_ref().map(Redacted::as_str), ":id": request.as_str(),
-            ":subject": decide.subject.to_string(), ":wall": now.wall_ms, ":boot": now.boot_ms,
-            ":boot_id": now.boot_id.as_str(), ":skew": deadline::SKEW_MS,
-        })?;
-    if moved == 0 {
-        // Pending a moment ago and not live: its time is over, and this is who finds out.
-        expire_where(room, "id = :id", Some(request), now)?;
-        return Ok(Err(settled(read::state_of(room.db, request)?, request)));
-    }
-    note_decision(room, request, word, &decide.approver, decide.comment.as_ref().map(Redacted::as_str), now)?;
-    let lease = match &decide.decision {
-        Verb::Deny => None,
-        Verb::DenyFor { s } => {
-            alike::deny_for(room, request, target.uid, &target.kin, *s, now)?;
-            None
-        }
-        Verb::ApproveOnce { fence, ttl_ms } => Some(issue(room, request, &target, decide, *fence, *ttl_ms, now)?),
-        Verb::ApproveAlways { rule, fence, ttl_ms } => {
-            let rule = rules::save(room, request, target.action, rule, &decide.approver, now)?;
-            room.audit(now, "rule.saved", Some(request), json!({ "rule": rule }))?;
-            Some(issue(room, request, &target, decide, *fence, *ttl_ms, now)?)
-        }
-    };
-    let body = json!({
-        "decision": word, "approver": decide.approver, "comment": decide.comment, "subject": decide.subject, "lease": lease,
-    });
-    room.audit(now, if lease.is_some() { "request.approved" } else { "request.denied" }, Some(request), body)?;
-    Ok(Ok(match lease {
-        Some(lease) => Decided::Approved { lease: Box::new(lease) },
-        None => Decided::Denied,
-    }))
-}
-
-/// Counts a yes where several are needed; `None` where this is the last one that was missing.
-fn vote(
-    room: &mut Room<'_>,
-    request: RequestId,
-    target: &Target,
-    decide: &Decide,
-    now: &Now,
-) -> Result<Option<Result<Decided, StoreError>>, StoreError> {
-    match &decide.decision {
-        Verb::ApproveOnce { .. } => {}
-        Verb::ApproveAlways { .. } => {
-            return refused(Code::ScopeMismatch, "what needs several approvers is approved once at a time");
-        }
-        Verb::Deny | Verb::DenyFor { .. } => return Ok(None),
-    }
-    let sql = "SELECT approver FROM decisions WHERE request = ?1 AND decision = 'vote'";
-    let voters = read::many(room.db, sql, [request.as_str()], |raw| raw.json::<Approver>(0))?;
-    if voters.iter().any(|voter| voter.uid == decide.approver.uid) {
-        let message = format!("uid {} has said yes already; another user must as well", decide.approver.uid);
-        return refused(Code::AlreadyDecided, message);
-    }
-    let have = voters.len() as u64 + 1;
-    if have >= target.needed {
-        return Ok(None);
-    }
-    let live = format!("SELECT count(*) FROM requests WHERE id = :id AND {LIVE}");
-    let lives: i64 = room.db.prepare_cached(&live)?.query_row(
-        named_params! { ":id": request.as_str(), ":wall": now.wall_ms, ":boot": now.boot_ms,
-        ":boot_id": now.boot_id.as_str(), ":skew": deadline::SKEW_MS },
-        |row| row.get(0),
-    )?;
-    if lives == 0 {
-        expire_where(room, "id = :id", Some(request), now)?;
-        return Ok(Some(Err(settled(read::state_of(room.db, request)?, request))));
-    }
-    note_decision(room, request, "vote", &decide.approver, decide.comment.as_ref().map(Redacted::as_str), now)?;
-    let body = json!({ "approver": decide.approver, "subject": decide.subject, "have": have, "needed": target.needed });
-    room.audit(now, "request.vote", Some(request), body)?;
-    Ok(Some(Ok(Decided::Voted { have, needed: target.needed })))
-}
-
-/// How long a lease of this class lives, in milliseconds; a policy may only shorten it.
-pub fn lease_ttl_ms(class: Class, asked: Option<i64>) -> i64 {
-    let most = match class {
-        Class::Destructive => LEASE_TTL_DESTRUCTIVE_S,
-        Class::Read | Class::Write | Class::Network | Class::Install => LEASE_TTL_S,
-    };
-    let most = most as i64 * 1000;
-    asked.map_or(most, |asked| asked.clamp(0, most))
-}
-
-fn issue(
-    room: &Room<'_>,
-    request: RequestId,
-    target: &Target,
-    decide: &Decide,
-    fence: Option<Class>,
-    ttl_ms: Option<i64>,
-    now: &Now,
-) -> Result<Lease, StoreError> {
-    let Some(action) = target.action.narrowed(fence.unwrap_or(target.action.fence)) else {
-        return refused(Code::ScopeMismatch, format!("the fence asked for is wider than {}", target.action.fence));
-    };
-    let lease = Lease {
-        id: LeaseId::from_random(random()?),
-        request,
-        subject: target.subject,
-        evidence: target.evidence,
-        policy: target.policy,
-        assessment: target.assessment,
-        action,
-        approver: decide.approver.clone(),
-        rule: None,
-        deadline: Deadline::after(now, lease_ttl_ms(action.class, ttl_ms)),
-    };
-    insert_lease(room, &lease, target.uid, &target.session_key)?;
-    Ok(lease)
-}
-
-pub fn insert_lease(room: &Room<'_>, lease: &Lease, uid: u32, session_key: &str) -> Result<(), StoreError> {
-    let sql =
-        "INSERT INTO leases (id, request, state, session_key, uid, subject, evidence, policy, assessment, kind, class,
-            fence, approver, rule, rule_digest, from_wall, until_wall, from_boot, until_boot, boot_id)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
-    room.db.prepare_cached(sql)?.execute(params![
-        lease.id.as_str(),
-        lease.request.as_str(),
-        LeaseState::Issued.name(),
-        session_key,
-        uid,
-        lease.subject.to_string(),
-        lease.evidence.to_string(),
-        lease.policy.to_string(),
-        lease.assessment.to_string(),
-        lease.action.kind.name(),
-        lease.action.class.name(),
-        lease.action.fence.name(),
-        json_of(&lease.approver)?,
-        lease.rule.as_ref().map(|(id, _)| id.as_str()),
-        lease.rule.as_ref().map(|(_, digest)| digest.to_string()),
-        lease.deadline.wall_ms.0,
-        lease.deadline.wall_ms.1,
-        lease.deadline.boot_ms.0,
-        lease.deadline.boot_ms.1,
-        lease.deadline.boot_id.as_str(),
-    ])?;
-    Ok(())
-}
-
-pub fn note_decision(
-    room: &Room<'_>,
-    request: RequestId,
-    word: &str,
-    by: &Approver,
-    comment: Option<&str>,
-    now: &Now,
-) -> Result<(), StoreError> {
-    let sql = "INSERT INTO decisions (request, decision, approver, comment, wall) VALUES (?1, ?2, ?3, ?4, ?5)";
-    room.db.prepare_cached(sql)?.execute(params![request.as_str(), word, json_of(by)?, comment, now.wall_ms])?;
-    Ok(())
-}
-
 /// Close pending requests that are not live, among those that `only` names.
-fn expire_where(
+pub fn expire_where(
     room: &mut Room<'_>,
     only: &str,
     id: Option<RequestId>,
     now: &Now,
 ) -> Result<Vec<RequestId>, StoreError> {
     let sql = format!(
-        "UPDATE requests SET state = CASE WHEN {OVER} THEN 'EXPIRED' ELSE 'STALE' END,
+        "UPDATE requests SET state = CASE WHEN {OVER} THEN 'EXPIRED' ELSE 'STALE' END, code = '{}',
              reason = CASE WHEN {OVER} THEN NULL ELSE 'a clock went back' END
          WHERE id IN (SELECT id FROM requests
              WHERE state = 'PENDING' AND (:id IS NULL OR {only}) AND NOT {LIVE} LIMIT {EXPIRED_ROWS_MAX})
-         RETURNING id, state"
+         RETURNING id, state, reason",
+        Code::ApprovalExpired.name()
     );
     let ended = closed(room, &sql, id.as_ref().map(RequestId::as_str), now)?;
     let mut ids = Vec::with_capacity(ended.len());
-    for (id, state) in ended {
+    for Closed { id, state, reason } in ended {
         let id = read::request_id(&id)?;
         let what = if state == Request::Expired.name() { "request.expired" } else { "request.stale" };
-        room.audit(now, what, Some(id), json!({ "state": state }))?;
+        let code = Code::ApprovalExpired.name();
+        room.audit(now, what, Some(id), json!({ "state": state, "code": code, "reason": reason }))?;
         ids.push(id);
     }
     Ok(ids)
 }
 
-/// The ids and new states of the rows this closes.
-pub fn closed(room: &Room<'_>, sql: &str, id: Option<&str>, now: &Now) -> Result<Vec<(String, String)>, StoreError> {
+/// A row that was closed because its time is over.
+pub struct Closed {
+    pub id: String,
+    pub state: String,
+    pub reason: Option<String>,
+}
+
+/// The rows this closes.
+pub fn closed(room: &Room<'_>, sql: &str, id: Option<&str>, now: &Now) -> Result<Vec<Closed>, StoreError> {
     let mut statement = room.db.prepare_cached(sql)?;
     let rows = statement.query_map(
         named_params! { ":id": id, ":wall": now.wall_ms, ":boot": now.boot_ms, ":boot_id": now.boot_id.as_str(),
         ":skew": deadline::SKEW_MS },
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| Ok(Closed { id: row.get(0)?, state: row.get(1)?, reason: row.get(2)? }),
     )?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -466,15 +246,15 @@ pub fn extend(room: &mut Room<'_>, request: RequestId, ttl_ms: i64, by: &Approve
     ":boot_id": now.boot_id.as_str(), ":skew": deadline::SKEW_MS };
     let extended = read::one(room.db, &sql, values, |raw| raw.deadline(0))?;
     let Some(deadline) = extended else {
-        let state = target(room, request)?.state;
+        let state = read::state_of(room.db, request)?;
         if state != Request::Pending {
-            return Err(settled(state, request));
+            return Err(decisions::settled(state, request));
         }
         expire_where(room, "id = :id", Some(request), now)?;
-        return Ok(Err(settled(read::state_of(room.db, request)?, request)));
+        return Ok(Err(decisions::settled(read::state_of(room.db, request)?, request)));
     };
-    note_decision(room, request, "extend", by, None, now)?;
-    room.audit(now, "request.extended", Some(request), json!({ "approver": by, "until_ms": deadline.wall_ms.1 }))?;
+    let decision = decisions::note(room, request, "extend", by, None, now)?;
+    room.audit(now, "request.extended", Some(request), json!({ "decision": decision, "deadline": deadline }))?;
     Ok(Ok(deadline))
 }
 
@@ -483,46 +263,64 @@ fn end(
     room: &mut Room<'_>,
     request: RequestId,
     state: Request,
-    code: Option<Code>,
+    code: Code,
     reason: &str,
     now: &Now,
 ) -> Result<bool, StoreError> {
     let sql = "UPDATE requests SET state = ?2, code = ?3, reason = ?4 WHERE id = ?1 AND state = 'PENDING'";
-    let moved =
-        room.db.prepare_cached(sql)?.execute(params![request.as_str(), state.name(), code.map(Code::name), reason])?;
+    let moved = room.db.prepare_cached(sql)?.execute(params![request.as_str(), state.name(), code.name(), reason])?;
     if moved == 1 {
         let what = format!("request.{}", state.name().to_ascii_lowercase());
-        room.audit(now, &what, Some(request), json!({ "code": code.map(Code::name), "reason": reason }))?;
+        let body = json!({ "state": state.name(), "code": code.name(), "reason": reason });
+        room.audit(now, &what, Some(request), body)?;
     }
     Ok(moved == 1)
 }
 
+/// Deny a pending request that nobody looked at.
+fn deny_by(
+    room: &mut Room<'_>,
+    request: RequestId,
+    code: Code,
+    word: &str,
+    why: &str,
+    by: &Approver,
+    now: &Now,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE requests SET state = 'DENIED', code = ?2, reason = ?3 WHERE id = ?1 AND state = 'PENDING'";
+    room.db.prepare_cached(sql)?.execute(params![request.as_str(), code.name(), why])?;
+    let comment = (word != why).then_some(why);
+    let decision = decisions::note(room, request, word, by, comment, now)?;
+    let body = json!({ "state": Request::Denied.name(), "code": code.name(), "reason": why, "decision": decision });
+    room.audit(now, "request.denied", Some(request), body)
+}
+
 pub fn cancel(room: &mut Room<'_>, request: RequestId, now: &Now) -> Done<()> {
     let why = "taken back by the requester";
-    if end(room, request, Request::Cancelled, Some(Code::ApprovalCancelled), why, now)?
-        || super::leases::end(room, request, LeaseState::Revoked, Some(Code::ApprovalCancelled), why, None, now)?
+    if end(room, request, Request::Cancelled, Code::ApprovalCancelled, why, now)?
+        || super::leases::end(room, request, LeaseState::Revoked, Code::ApprovalCancelled, why, None, now)?
     {
         return Ok(Ok(()));
     }
-    Err(settled(target(room, request)?.state, request))
+    Err(decisions::settled(read::state_of(room.db, request)?, request))
 }
 
 pub fn stale(room: &mut Room<'_>, request: RequestId, why: Code, what: &str, now: &Now) -> Done<()> {
-    if end(room, request, Request::Stale, Some(why), what, now)?
-        || super::leases::end(room, request, LeaseState::Stale, Some(why), what, None, now)?
+    if end(room, request, Request::Stale, why, what, now)?
+        || super::leases::end(room, request, LeaseState::Stale, why, what, None, now)?
     {
         return Ok(Ok(()));
     }
-    Err(settled(target(room, request)?.state, request))
+    Err(decisions::settled(read::state_of(room.db, request)?, request))
 }
 
 pub fn refuse(room: &mut Room<'_>, request: RequestId, why: &str, now: &Now) -> Done<()> {
-    if end(room, request, Request::Refused, Some(Code::PolicyBlocked), why, now)?
-        || super::leases::end(room, request, LeaseState::Revoked, Some(Code::PolicyBlocked), why, None, now)?
+    if end(room, request, Request::Refused, Code::PolicyBlocked, why, now)?
+        || super::leases::end(room, request, LeaseState::Revoked, Code::PolicyBlocked, why, None, now)?
     {
         return Ok(Ok(()));
     }
-    Err(settled(target(room, request)?.state, request))
+    Err(decisions::settled(read::state_of(room.db, request)?, request))
 }
 
 pub fn lockdown(room: &mut Room<'_>, by: &Approver, now: &Now) -> Done<Swept> {
@@ -532,12 +330,11 @@ pub fn lockdown(room: &mut Room<'_>, by: &Approver, now: &Now) -> Done<Swept> {
     let waiting = ids(room, "SELECT id FROM requests WHERE state = 'PENDING'")?;
     let mut swept = Swept { denied: 0, revoked: 0 };
     for id in waiting {
-        end(room, id, Request::Denied, Some(Code::Lockdown), "lockdown", now)?;
-        note_decision(room, id, "lockdown", by, None, now)?;
+        deny_by(room, id, Code::Lockdown, "lockdown", "lockdown", by, now)?;
         swept.denied += 1;
     }
     for id in ids(room, "SELECT request FROM leases WHERE state = 'ISSUED'")? {
-        super::leases::end(room, id, LeaseState::Revoked, Some(Code::Lockdown), "lockdown", Some(by), now)?;
+        super::leases::end(room, id, LeaseState::Revoked, Code::Lockdown, "lockdown", None, now)?;
         swept.revoked += 1;
     }
     Ok(Ok(swept))

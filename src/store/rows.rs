@@ -1,7 +1,7 @@
 //! What the store tells about a request: rows as they are, for the console and for the gate. Its
 //! text is redacted: nothing else gets in.
 
-use crate::assess::{Assessment, Class};
+use crate::assess::Class;
 use crate::authorize::*;
 use crate::facts::codes::Code;
 use crate::policy::Verdict;
@@ -25,6 +25,9 @@ pub struct RequestRow {
     pub verdict: Verdict,
     pub tier: String,
     pub action: Action,
+    pub fence: Digest,
+    /// How many different users must say yes.
+    pub needed: u64,
     pub command: String,
     pub cwd: String,
     pub hides_code: bool,
@@ -40,7 +43,9 @@ pub struct LeaseRow {
     pub lease: Lease,
     pub state: crate::authorize::states::Lease,
     pub reason: Option<String>,
-    /// The code of the reason, where it is stale.
+    /// What the run may do, as its description says.
+    pub fence_spec: FenceSpec,
+    /// The code of the reason, where it is stale or was taken back.
     pub code: Option<&'static str>,
 }
 
@@ -68,6 +73,12 @@ pub struct DecisionRow {
     pub decision: String,
     pub approver: Approver,
     pub comment: Option<String>,
+    /// What it was said about.
+    pub subject: Digest,
+    pub evidence: Digest,
+    /// The fence it was said for, where it is a yes.
+    pub fence: Option<Class>,
+    pub proof: String,
     pub wall_ms: i64,
     pub command: String,
 }
@@ -119,7 +130,6 @@ pub struct HistoryRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct Story {
     pub request: RequestRow,
-    pub assessment: Assessment,
     pub subject: SubjectFacts,
     pub evidence: EvidenceFacts,
     pub lease: Option<LeaseRow>,
@@ -128,8 +138,28 @@ pub struct Story {
     pub notes: Vec<NoteRow>,
     /// What was asked before and is like it.
     pub lately: super::Lately,
-    /// How many different users must say yes.
-    pub needed: u64,
+}
+
+/// What waits, with what its card is rendered from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waiting {
+    pub request: RequestRow,
+    pub evidence: EvidenceFacts,
+    /// How many have said yes.
+    pub approvals: u64,
+}
+
+impl Story {
+    /// How many different users have said yes to what is shown.
+    pub fn approvals(&self) -> u64 {
+        let uids: std::collections::BTreeSet<u32> = self
+            .decisions
+            .iter()
+            .filter(|row| row.fence.is_some() && row.evidence == self.request.evidence)
+            .map(|row| row.approver.uid)
+            .collect();
+        uids.len() as u64
+    }
 }
 
 impl RequestRow {

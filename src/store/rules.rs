@@ -128,8 +128,7 @@ pub fn remove(room: &mut Room<'_>, id: RuleId, by: &Approver, now: &Now) -> Done
     let bound = super::read::many(room.db, sql, [id.as_str()], |raw| raw.get::<String>(0))?;
     for request in bound {
         let (request, why) = (super::read::request_id(&request)?, "the rule it came from was removed");
-        let code = Some(Code::ApprovalRevoked);
-        super::leases::end(room, request, LeaseState::Revoked, code, why, Some(by), now)?;
+        super::leases::end(room, request, LeaseState::Revoked, Code::ApprovalRevoked, why, None, now)?;
     }
     Ok(Ok(()))
 }

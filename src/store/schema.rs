@@ -21,25 +21,28 @@ fn first() -> String {
     let state = |check: String| format!("state TEXT NOT NULL {check}, reason TEXT, code TEXT");
     let mut sql = String::new();
     sql += &table("meta", "key TEXT PRIMARY KEY, value TEXT NOT NULL");
+    // What is long stands last: reading what is before it touches none of it.
     sql += &table(
         Request::TABLE,
         &format!(
             "id TEXT PRIMARY KEY CHECK (length(id) = 26), {}, uid INTEGER NOT NULL, session_key TEXT NOT NULL,
-             session TEXT NOT NULL, agent TEXT NOT NULL, subject TEXT NOT NULL, subject_manifest TEXT NOT NULL,
-             evidence TEXT NOT NULL, evidence_manifest TEXT NOT NULL, policy TEXT NOT NULL, assessment TEXT NOT NULL,
-             assessment_json TEXT NOT NULL, verdict TEXT NOT NULL, tier TEXT NOT NULL, kind TEXT NOT NULL,
-             class TEXT NOT NULL, fence TEXT NOT NULL, command TEXT NOT NULL, cwd TEXT NOT NULL,
-             hides_code INTEGER NOT NULL CHECK (hides_code IN (0, 1)), created_wall INTEGER NOT NULL, {DEADLINE}",
+             subject TEXT NOT NULL, evidence TEXT NOT NULL, policy TEXT NOT NULL, assessment TEXT NOT NULL,
+             tier TEXT NOT NULL, kind TEXT NOT NULL, class TEXT NOT NULL, fence TEXT NOT NULL, fence_digest TEXT NOT NULL,
+             needed INTEGER NOT NULL CHECK (needed >= 1), kin TEXT NOT NULL,
+             hides_code INTEGER NOT NULL CHECK (hides_code IN (0, 1)), created_wall INTEGER NOT NULL, {DEADLINE},
+             session TEXT NOT NULL, agent TEXT NOT NULL, around TEXT NOT NULL, verdict TEXT NOT NULL, cwd TEXT NOT NULL, command TEXT NOT NULL,
+             fence_spec TEXT NOT NULL, subject_manifest TEXT NOT NULL, evidence_manifest TEXT NOT NULL",
             state(sql_check::<Request>())
         ),
     );
     sql += &table(
         Lease::TABLE,
         &format!(
-            "id TEXT PRIMARY KEY CHECK (length(id) = 26), request TEXT NOT NULL UNIQUE REFERENCES requests (id), {},
+            "id TEXT PRIMARY KEY CHECK (length(id) = 26), request TEXT NOT NULL REFERENCES requests (id), {},
              session_key TEXT NOT NULL, uid INTEGER NOT NULL, subject TEXT NOT NULL, evidence TEXT NOT NULL,
              policy TEXT NOT NULL, assessment TEXT NOT NULL, kind TEXT NOT NULL, class TEXT NOT NULL,
-             fence TEXT NOT NULL, approver TEXT NOT NULL, rule TEXT, rule_digest TEXT, {DEADLINE}",
+             fence TEXT NOT NULL, fence_digest TEXT NOT NULL, approvers TEXT NOT NULL, rule TEXT, rule_digest TEXT,
+             {DEADLINE}, fence_spec TEXT NOT NULL",
             state(sql_check::<Lease>())
         ),
     );
@@ -48,15 +51,17 @@ fn first() -> String {
         &format!(
             "id TEXT PRIMARY KEY CHECK (length(id) = 26), request TEXT NOT NULL REFERENCES requests (id),
              lease TEXT UNIQUE REFERENCES leases (id), {}, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
-             class TEXT NOT NULL, fence TEXT NOT NULL, runner TEXT NOT NULL, claimed_wall INTEGER NOT NULL,
-             started_wall INTEGER, ended_wall INTEGER",
+             class TEXT NOT NULL, fence TEXT NOT NULL, fence_digest TEXT NOT NULL, runner TEXT NOT NULL,
+             claimed_wall INTEGER NOT NULL, started_wall INTEGER, ended_wall INTEGER",
             state(sql_check::<Execution>())
         ),
     );
     sql += &table(
         "outcomes",
-        "execution TEXT PRIMARY KEY REFERENCES executions (id), exit INTEGER, signal INTEGER,
-         duration_ms INTEGER NOT NULL, body TEXT NOT NULL, CHECK ((exit IS NULL) <> (signal IS NULL))",
+        "execution TEXT PRIMARY KEY REFERENCES executions (id),
+         ended TEXT NOT NULL CHECK (ended IN ('exit', 'signal', 'not-started', 'unknown')), exit INTEGER, signal INTEGER,
+         duration_ms INTEGER NOT NULL, body TEXT NOT NULL,
+         CHECK ((exit IS NOT NULL) = (ended = 'exit')), CHECK ((signal IS NOT NULL) = (ended = 'signal'))",
     );
     sql += &table(
         Proposal::TABLE,
@@ -69,7 +74,8 @@ fn first() -> String {
     sql += &table(
         "decisions",
         "seq INTEGER PRIMARY KEY, request TEXT NOT NULL REFERENCES requests (id), decision TEXT NOT NULL,
-         approver TEXT NOT NULL, comment TEXT, wall INTEGER NOT NULL",
+         approver TEXT NOT NULL, uid INTEGER NOT NULL, comment TEXT, subject TEXT NOT NULL, evidence TEXT NOT NULL,
+         fence TEXT, proof TEXT NOT NULL, wall INTEGER NOT NULL",
     );
     sql += &table(
         "notes",
@@ -89,16 +95,40 @@ fn first() -> String {
          ceiling TEXT NOT NULL CHECK (ceiling IN ('read', 'write')), cwd_prefix TEXT NOT NULL, approver TEXT NOT NULL,
          expires_wall INTEGER NOT NULL, removed INTEGER NOT NULL DEFAULT 0, uses INTEGER NOT NULL DEFAULT 0",
     );
+    // Programs that are trusted by their content.
+    sql += &table(
+        "trusts",
+        "name TEXT NOT NULL CHECK (length(name) > 0), sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
+         size INTEGER NOT NULL CHECK (size >= 0), path TEXT NOT NULL, approver TEXT NOT NULL, wall INTEGER NOT NULL,
+         PRIMARY KEY (name, sha256)",
+    );
+    sql += &table(
+        "policies",
+        "version TEXT PRIMARY KEY CHECK (length(version) = 64), classifier TEXT NOT NULL, canonical TEXT NOT NULL,
+         sources TEXT NOT NULL, first_wall INTEGER NOT NULL",
+    );
+    sql += &table(
+        "denials",
+        "seq INTEGER PRIMARY KEY, uid INTEGER NOT NULL, kin TEXT NOT NULL, until_wall INTEGER NOT NULL,
+         request TEXT NOT NULL REFERENCES requests (id)",
+    );
     sql += &table("audit", "seq INTEGER PRIMARY KEY, request TEXT, line TEXT NOT NULL CHECK (length(line) <= 16384)");
     sql += &(sql_triggers::<Request>() + &sql_triggers::<Lease>());
     sql += &(sql_triggers::<Execution>() + &sql_triggers::<Proposal>());
-    for table in ["audit", "decisions", "notes", "outcomes"] {
+    for table in ["audit", "decisions", "notes", "outcomes", "policies", "denials"] {
         sql += &fixed(table);
     }
     sql += "CREATE TRIGGER audit_next BEFORE INSERT ON audit
             WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM audit)
             BEGIN SELECT RAISE(ABORT, 'audit: not the next line'); END;
             CREATE INDEX requests_pending ON requests (uid, session_key) WHERE state = 'PENDING';
+            CREATE INDEX requests_waiting ON requests (created_wall, id) WHERE state = 'PENDING';
+            CREATE INDEX requests_deadline ON requests (until_wall, from_wall, boot_id, until_boot, from_boot, id)
+                WHERE state = 'PENDING';
+            CREATE UNIQUE INDEX leases_live ON leases (request) WHERE state = 'ISSUED';
+            CREATE INDEX leases_request ON leases (request);
+            CREATE INDEX requests_kin ON requests (uid, kin, created_wall);
+            CREATE INDEX denials_kin ON denials (uid, kin, until_wall);
             CREATE INDEX requests_subject ON requests (subject, session_key) WHERE state IN ('PENDING', 'APPROVED');
             CREATE INDEX requests_created ON requests (created_wall);
             CREATE INDEX leases_issued ON leases (until_wall) WHERE state = 'ISSUED';
@@ -108,30 +138,6 @@ fn first() -> String {
             CREATE INDEX decisions_request ON decisions (request);
             CREATE INDEX notes_execution ON notes (execution);
             CREATE INDEX audit_request ON audit (request) WHERE request IS NOT NULL;";
-    sql
-}
-
-/// Programs that are trusted by their content.
-const SECOND: &str = "CREATE TABLE trusts (
-    name TEXT NOT NULL CHECK (length(name) > 0), sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
-    size INTEGER NOT NULL CHECK (size >= 0), path TEXT NOT NULL, approver TEXT NOT NULL, wall INTEGER NOT NULL,
-    PRIMARY KEY (name, sha256)) STRICT;";
-/// Policies by version, what is alike, and how many must say yes.
-fn third() -> String {
-    let mut sql = String::from(
-        "CREATE TABLE policies (version TEXT PRIMARY KEY CHECK (length(version) = 64), classifier TEXT NOT NULL,
-             canonical TEXT NOT NULL, sources TEXT NOT NULL, first_wall INTEGER NOT NULL) STRICT;
-         CREATE TABLE denials (seq INTEGER PRIMARY KEY, uid INTEGER NOT NULL, kin TEXT NOT NULL,
-             until_wall INTEGER NOT NULL, request TEXT NOT NULL REFERENCES requests (id)) STRICT;
-         ALTER TABLE requests ADD COLUMN kin TEXT NOT NULL DEFAULT '';
-         ALTER TABLE requests ADD COLUMN around TEXT NOT NULL DEFAULT '{\"origin\":\"agent\"}';
-         ALTER TABLE requests ADD COLUMN needed INTEGER NOT NULL DEFAULT 1;
-         CREATE INDEX requests_kin ON requests (uid, kin, created_wall);
-         CREATE INDEX denials_kin ON denials (uid, kin, until_wall);\n",
-    );
-    for table in ["policies", "denials"] {
-        sql += &fixed(table);
-    }
     sql
 }
 
@@ -192,8 +198,8 @@ fn check(db: &Connection, path: &std::path::Path) -> Result<(), StoreError> {
 }
 
 fn migrate(db: &mut Connection) -> Result<(), StoreError> {
-    let (first, third) = (first(), third());
-    let steps = vec![M::up(&first), M::up(SECOND), M::up(&third)];
+    let first = first();
+    let steps = vec![M::up(&first)];
     let newest = steps.len();
     let migrations = Migrations::new(steps);
     let refused = |e: rusqlite_migration::Error| match e {

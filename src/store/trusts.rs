@@ -39,7 +39,8 @@ pub fn add(room: &mut Room<'_>, row: &TrustRow, now: &Now) -> Done<()> {
     let size = i64::try_from(row.size).unwrap_or(i64::MAX);
     let values = params![row.name, row.sha256.to_string(), size, row.path, json_of(&row.by)?, row.wall_ms];
     room.db.prepare_cached(sql)?.execute(values)?;
-    let body = json!({ "name": row.name, "sha256": row.sha256, "path": row.path, "approver": row.by });
+    let body =
+        json!({ "name": row.name, "sha256": row.sha256, "size": row.size, "path": row.path, "approver": row.by });
     room.audit(now, "trust.given", None, body)?;
     Ok(Ok(()))
 }

@@ -592,14 +592,12 @@ fn the_directory_moves_what_paths_mean() {
 #[test]
 fn effects_name_paths_from_where_the_command_began() {
     let touched = |text: &str| -> Vec<Operand> {
-        let written = |effect: &Effect| match effect {
-            Effect::WritePath(path) | Effect::DeletePath(path) => Some(path.clone()),
-            Effect::ReadPath(_) | Effect::SecretRead(_) | Effect::UnixSocket(_) | Effect::Device(_) => None,
-            Effect::Exec(_) | Effect::NetOut(_) | Effect::NetListen(_) | Effect::Signal(_) => None,
-            Effect::UsesCredential(_) | Effect::Install(_) | Effect::Privilege(_) => None,
-            Effect::EnvInfluence(_) | Effect::ShellState(_) | Effect::ProcInspect | Effect::NetInspect => None,
-        };
-        ask(text).segments.iter().flat_map(|segment| segment.effects.iter().filter_map(written)).collect()
+        ask(text)
+            .segments
+            .iter()
+            .flat_map(|segment| segment.effects.iter().filter_map(Effect::changed))
+            .cloned()
+            .collect()
     };
     let known = |path: &str| vec![Operand::Known(path.to_owned())];
     assert_eq!(touched("rm x"), known("x"));
