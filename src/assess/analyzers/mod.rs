@@ -33,6 +33,7 @@ pub mod tar;
 pub mod test;
 #[cfg(test)]
 pub mod testing;
+pub mod web;
 pub mod wrap;
 pub mod xargs;
 
@@ -91,7 +92,7 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "busybox", analyze: wrap::busybox },
     WholeRow { name: "cloud", analyze: cloud::cloud },
     WholeRow { name: "crontab", analyze: wrap::crontab },
-    WholeRow { name: "curl", analyze: net::curl },
+    WholeRow { name: "curl", analyze: web::curl },
     WholeRow { name: "date", analyze: small::date },
     WholeRow { name: "dd", analyze: small::dd },
     WholeRow { name: "docker", analyze: docker::docker },
@@ -119,7 +120,7 @@ pub const WHOLES: &[WholeRow] = &[
     WholeRow { name: "tar", analyze: tar::tar },
     WholeRow { name: "test", analyze: test::test },
     WholeRow { name: "tmux", analyze: wrap::tmux },
-    WholeRow { name: "wget", analyze: net::wget },
+    WholeRow { name: "wget", analyze: web::wget },
     WholeRow { name: "xargs", analyze: xargs::xargs },
 ];
 
