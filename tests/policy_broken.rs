@@ -71,6 +71,8 @@ const BROKEN: &[(&str, Option<usize>, &str)] = &[
     ("version = 1\n[origin.background]\nthen = \"allow\"", Some(3), "unknown value `allow`"),
     ("version = 1\n[fence]\nwrite = \"none\"", Some(3), "unknown value `none`"),
     ("version = 1\n[audit]\nx = 1", Some(2), "`audit` is not available"),
+    ("version = 1\n[catalogue]\nfiles = [\"absent.toml\"]", Some(3), "there is no file"),
+    ("version = 1\n[catalogue]\nfiles = [\"../x.toml\"]", Some(3), "Name a file beside it"),
 ];
 
 /// A layer in a directory of its own.

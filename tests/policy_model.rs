@@ -51,7 +51,8 @@ fn naive(world: &World) -> Decision {
         let program = |part: &&Part| match (rule.program, part.program) {
             (None, _) => true,
             (Some(_), None) => !allows,
-            (Some(want), Some(is)) => want == is,
+            // A rule about a program allows what the program's words show: here none shows what is deleted.
+            (Some(want), Some(is)) => want == is && !(allows && part.deletes && !rule.deletes),
         };
         parts.iter().any(program)
             && rule.class.is_none_or(|want| want == class(parts))
@@ -422,4 +423,14 @@ fn circumstances_that_are_not_known_meet_rules_that_tighten_and_none_that_allows
         let at = Circumstances { fence, ..Circumstances::UNKNOWN };
         assert_eq!(judge(&policy, &assessment(std::slice::from_ref(&part)), &at).decision, want, "{fence:?}");
     }
+}
+
+#[test]
+fn a_rule_that_allows_a_program_covers_no_redirect_and_no_assignment() {
+    let text = "version = 1\n[[rule]]\nid = \"r\"\nthen = \"allow\"\nwhen = { program = \"cargo\", args = \"test\" }\n\
+        tests.allow = [\"cargo test\", \"cargo test && ls\"]\n\
+        tests.prompt = [\"cargo test > log\", \"cargo test > ~/.bashrc\", \"LD_PRELOAD=./x cargo test\", \"cargo test --release\", \"cargo test; make\", \"cargo $X\"]\n";
+    let error = Policy::from_text(Path::new("p.toml"), text).err();
+    // Prompts that the rule does not decide are the tier's.
+    assert!(error.is_none(), "{error:?}");
 }

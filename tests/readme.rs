@@ -77,6 +77,8 @@ fn everything_shown_in_the_readme_happens() {
     let world = World::with_gate();
     std::fs::write(world.work().join("notes.txt"), "milk\neggs\n").expect("written");
     std::fs::write(world.work().join("policy.toml"), include_str!("../policies/full.toml")).expect("written");
+    let rules = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a rule to copy");
+    std::fs::write(world.work().join("rules.toml"), rules).expect("written");
     let steps = steps(readme);
     assert!(steps.iter().any(|step| step.agent) && steps.iter().any(|step| !step.agent));
     let (mut waiting, mut id) = (None, String::from(ID_OF_THE_TOUR));

@@ -167,9 +167,9 @@ impl World {
 
     pub fn decide(&self, card: &p::Card, decision: p::Choice) -> Result<p::Decided, Trouble> {
         let comment = Some("as the test wants".to_owned());
-        let (id, subject, evidence) = (card.id.clone(), card.subject.clone(), Some(card.evidence_digest.clone()));
-        let decide = p::Decide { id, decision, subject, evidence, comment, code: None, fence: None };
-        self.approver().call(Method::Decide, &decide)
+        let plain = json!({ "id": card.id, "decision": decision, "subject": card.subject,
+            "evidence": card.evidence_digest, "comment": comment });
+        self.approver().call(Method::Decide, &plain)
     }
 
     pub fn approve(&self, card: &p::Card) -> p::Decided {

@@ -92,6 +92,13 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     let attached = if card.attached { "a client is waiting" } else { "no client is waiting now" };
     let asked = relative(card.created_ms, now_ms);
     line(page, "when", &format!("asked {asked}, expires {}; {attached}", relative(card.expires_ms, now_ms)))?;
+    if card.asked_before > 0 {
+        let text = format!("{} times in the last day, denied {} times", card.asked_before, card.denied_before);
+        line(page, "asked before", &text)?;
+    }
+    if card.approvals_needed > 1 {
+        line(page, "approvals", &format!("{} of {} different users", card.approvals, card.approvals_needed))?;
+    }
     if card.hidden > 0 {
         line(page, "hidden", &format!("{} places of the command are redacted", card.hidden))?;
     }

@@ -4,6 +4,7 @@
 //! runs is asked which of them are trusted by their content.
 
 use super::output::{Done, Failure, Page};
+use crate::assess::catalogue::Additions;
 use crate::assess::{Assessment, Class, Dialect, Question, Segment};
 use crate::authorize::Digest;
 use crate::facts::limits::LINE_BYTES_MAX;
@@ -77,6 +78,19 @@ pub fn run(args: Args) -> Done {
         }
     }
     page.done()
+}
+
+/// One command, as if it were given here.
+pub fn assessed(command: &str, additions: &Additions) -> Result<(Question, Assessment), Failure> {
+    let assessor = Assessor::knowing(additions).map_err(|e| {
+        Failure::no(format!("cannot start the assessor: {e}"), "Run `tollgate doctor` to see what is missing")
+    })?;
+    let command = Some(command.to_owned());
+    let args = Args { command, json: false, jsonl: false, dialect: Spoken::Bash, cwd: None, no_fs: false };
+    let mut question = question(&args)?;
+    let cwd = question.cwd.clone().unwrap_or_default();
+    let (assessment, _) = here(&assessor, &mut question, Path::new(&cwd));
+    Ok((question, assessment))
 }
 
 fn question(args: &Args) -> Result<Question, Failure> {

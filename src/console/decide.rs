@@ -46,6 +46,8 @@ pub struct AlwaysArgs {
 enum Matching {
     /// Exactly this command
     Exact,
+    /// Commands of its shape: the same program and words, with other paths in the workspace
+    Template,
 }
 
 #[derive(Debug, clap::Args)]
@@ -55,6 +57,9 @@ pub struct DenyArgs {
     /// Why, and what to do instead: the requester is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Deny whatever is like it (the same programs and effects) without asking, for so long: 30m, 1h; at most 24h
+    #[arg(long = "for", value_name = "TIME", value_parser = moment::seconds)]
+    hold: Option<u64>,
     /// Answer as JSON
     #[arg(long)]
     json: bool,
@@ -64,7 +69,7 @@ pub fn approve(args: ApproveArgs) -> Done {
     match args.id {
         Some(id) => decide(
             &id,
-            Said { decision: Choice::ApproveOnce, code: args.code, comment: args.comment, fence: args.fence },
+            Said { code: args.code, comment: args.comment, fence: args.fence, ..Said::of(Choice::ApproveOnce) },
             args.json,
         ),
         None => pending::run(pending::Args { long: false, json: args.json }),
@@ -72,13 +77,20 @@ pub fn approve(args: ApproveArgs) -> Done {
 }
 
 pub fn always(args: AlwaysArgs) -> Done {
-    let Matching::Exact = args.matching;
-    let said = Said { decision: Choice::ApproveAlways, code: args.code, comment: args.comment, fence: None };
+    let template = match args.matching {
+        Matching::Exact => false,
+        Matching::Template => true,
+    };
+    if args.code.is_none() {
+        // Before it is saved: what would it have let through?
+        super::rules::preview(&args.id, template)?;
+    }
+    let said = Said { code: args.code, comment: args.comment, template, ..Said::of(Choice::ApproveAlways) };
     decide(&args.id, said, args.json)
 }
 
 pub fn deny(args: DenyArgs) -> Done {
-    decide(&args.id, Said { decision: Choice::Deny, code: None, comment: args.reason, fence: None }, args.json)
+    decide(&args.id, Said { comment: args.reason, hold_s: args.hold, ..Said::of(Choice::Deny) }, args.json)
 }
 
 fn class(name: &str) -> Result<Class, String> {
@@ -86,22 +98,33 @@ fn class(name: &str) -> Result<Class, String> {
     Class::from_name(name).ok_or_else(|| format!("a class is one of {}", names.join(", ")))
 }
 
-struct Said {
-    decision: Choice,
-    code: Option<String>,
-    comment: Option<String>,
-    fence: Option<Class>,
+/// What a person says to a request.
+#[derive(Debug)]
+pub struct Said {
+    pub decision: Choice,
+    pub code: Option<String>,
+    pub comment: Option<String>,
+    pub fence: Option<Class>,
+    pub template: bool,
+    pub hold_s: Option<u64>,
+    pub reply: bool,
 }
 
-fn decide(id: &str, said: Said, json: bool) -> Done {
+impl Said {
+    pub const fn of(decision: Choice) -> Said {
+        Said { decision, code: None, comment: None, fence: None, template: false, hold_s: None, reply: false }
+    }
+}
+
+pub fn decide(id: &str, said: Said, json: bool) -> Done {
     let mut client = gate::needed(id)?;
     let card = gate::card(&mut client, id)?;
     if said.decision != Choice::Deny {
         may_approve(&card, said.decision, said.code.as_deref())?;
     }
-    let Said { decision, code, comment, fence } = said;
-    let (subject, evidence) = (card.subject.clone(), Some(card.evidence_digest.clone()));
-    let call = Decide { id: card.id.clone(), decision, subject, evidence, comment, code, fence };
+    let Said { decision, code, comment, fence, template, hold_s, reply } = said;
+    let (id, subject, evidence) = (card.id.clone(), card.subject.clone(), Some(card.evidence_digest.clone()));
+    let call = Decide { id, decision, subject, evidence, comment, code, fence, template, deny_for_s: hold_s, reply };
     let decided: Decided = client.call(Method::Decide, &call)?;
     let mut page = Page::open();
     if json {

@@ -4,10 +4,18 @@ use super::output::Failure;
 use crate::facts::codes::Code;
 use crate::gate::protocol::{ById, Card, Method};
 use crate::gate::{Client, Dirs, Trouble};
+use std::io::{self, Write};
 
 /// The gate, if one runs.
 pub fn approver() -> Result<Option<Client>, Failure> {
-    Ok(Client::approver(&Dirs::find()?)?)
+    let mut client = Client::approver(&Dirs::find()?)?;
+    if let Some(client) = &mut client
+        && client.hello()?.off
+    {
+        // Nothing is lost if nobody reads it: `doctor` says it as well.
+        _ = writeln!(io::stderr(), "tollgate: the policy has switched the gate off: what would wait runs unasked");
+    }
+    Ok(client)
 }
 
 /// The gate; without one there is nothing to decide.

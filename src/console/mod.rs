@@ -17,9 +17,12 @@ mod manual;
 mod moment;
 mod more;
 mod output;
+mod past;
 mod pending;
 mod policy;
 mod redact;
+mod reply;
+mod rules;
 mod run;
 mod show;
 mod trust;
@@ -50,6 +53,12 @@ enum Verb {
     Always(decide::AlwaysArgs),
     /// Refuse one request
     Deny(decide::DenyArgs),
+    /// Let this session do what is like this request for a while
+    Grant(rules::GrantArgs),
+    /// Decide by a chat's reply: `yes CODE` or `no CODE`
+    Reply(reply::Args),
+    /// Always-rules and session grants
+    Rules(rules::Args),
     /// Give a request more time
     Extend(withdraw::Args),
     /// Take a request out of the queue, without deciding it
@@ -104,6 +113,9 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Approve(args) => decide::approve(args),
         Verb::Always(args) => decide::always(args),
         Verb::Deny(args) => decide::deny(args),
+        Verb::Grant(args) => rules::grant(args),
+        Verb::Reply(args) => reply::run(args),
+        Verb::Rules(args) => rules::run(args),
         Verb::Extend(args) => withdraw::extend(args),
         Verb::Cancel(args) => withdraw::cancel(args),
         Verb::Revoke(args) => withdraw::revoke(args),

@@ -1,7 +1,7 @@
 //! What waits for a person?
 
 use super::output::{Done, Failure, Page};
-use super::{cards, gate, moment};
+use super::{cards, gate, moment, rules};
 use crate::gate::protocol::{Card, ListPending, Method, Pending};
 
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,7 @@ pub fn run(args: Args) -> Done {
         }
     } else {
         list(&mut page, &waiting)?;
+        rules::grants(&mut page, &rules::standing()?.grants, moment::now_ms())?;
     }
     page.done()
 }

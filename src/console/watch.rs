@@ -1,7 +1,7 @@
 //! What is asked and decided right now? Cards as they come, until interrupted.
 
 use super::output::{Done, Failure, Page};
-use super::{cards, gate, moment, pending};
+use super::{cards, gate, moment, pending, rules};
 use crate::gate::protocol::{
     Card, Decided, Done as Subscribed, EVENT_DECIDED, EVENT_FINISHED, EVENT_REQUEST, Executed, Method,
 };
@@ -29,6 +29,7 @@ pub fn run(args: Args) -> Done {
     let mut page = Page::open();
     if !args.json {
         pending::list(&mut page, &pending::waiting()?)?;
+        rules::grants(&mut page, &rules::standing()?.grants, moment::now_ms())?;
     }
     page.flush()?;
     loop {

@@ -1,30 +1,23 @@
 //! One approver's conversation: what waits, decide, look back. Who decides is asked of the kernel at every decision.
 
-use super::asked::exact_tag;
 use super::peers::Peer;
 use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
-use super::{cards, electors, evidence, wire::Out};
-use crate::assess::Class;
+use super::{cards, electors, wire::Out};
 use crate::authorize::states::Machine;
-use crate::authorize::{
-    Approver, Channel, Digest, IdPrefix, NewRule, Proof, Reconciled, Request, RequestId, RuleKind, Session,
-};
+use crate::authorize::{Approver, Channel, Digest, IdPrefix, Proof, Reconciled, Request, RequestId, Session};
 use crate::facts::codes::Code;
 use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX};
 use crate::record::visible;
-use crate::store::{Decide, Decided as Voted, Story, TrustRow, Verb};
+use crate::store::{DENY_FOR_S_MAX, Decide, Decided as Voted, Story, TrustRow, Verb};
 use std::cell::Cell;
 use std::rc::Rc;
-
-/// An always-rule made by an approval holds this long.
-const ALWAYS_TTL_S: u64 = 30 * 24 * 3600;
 
 /// The approver's side of one connection.
 #[derive(Debug)]
 pub struct Desk {
-    gate: Rc<Gate>,
+    pub(super) gate: Rc<Gate>,
     peer: Peer,
     subscription: Cell<Option<u64>>,
 }
@@ -43,7 +36,12 @@ impl Desk {
         self.gate.dirs.moved()
     }
 
-    fn untainted(&self) -> Result<(), Trouble> {
+    /// Whether the policy switched the gate off.
+    pub fn off(&self) -> bool {
+        self.gate.policy().is_off()
+    }
+
+    pub(super) fn untainted(&self) -> Result<(), Trouble> {
         match self.peer.taint() {
             None => Ok(()),
             Some(why) => Err(Trouble::with_next(
@@ -55,7 +53,7 @@ impl Desk {
     }
 
     /// Who decides this: not the asker, nor anything the asker's session started.
-    fn approver(&self, story: &Story) -> Result<Approver, Trouble> {
+    pub(super) fn approver(&self, story: &Story) -> Result<Approver, Trouble> {
         self.untainted()?;
         let session = &story.request.session;
         if self.peer.belongs_to(session.agent.pid, session.agent.started_ticks) {
@@ -76,7 +74,7 @@ impl Desk {
         Ok(self.principal())
     }
 
-    fn principal(&self) -> Approver {
+    pub(super) fn principal(&self) -> Approver {
         Approver {
             uid: self.peer.uid,
             pid: self.peer.process.pid,
@@ -85,7 +83,7 @@ impl Desk {
         }
     }
 
-    async fn story(&self, id: &str) -> Result<Story, Trouble> {
+    pub(super) async fn story(&self, id: &str) -> Result<Story, Trouble> {
         let prefix = IdPrefix::parse(id)
             .ok_or_else(|| Trouble::new(Code::UnknownRequest, format!("no request can be named `{}`", visible(id))))?;
         Ok(self.gate.store.get(prefix).await?)
@@ -150,7 +148,10 @@ impl Desk {
             let message = format!("the code does not belong to {}", row.id);
             return Err(Trouble::with_next(Code::NotAuthorized, message, "Type the code of the card"));
         }
-        let approver = self.approver(&story)?;
+        let mut approver = self.approver(&story)?;
+        if decide.reply {
+            approver.channel = Channel::Reply;
+        }
         let lease_ttl = gate.policy().lease_ttl(row.action.class).as_millis();
         let ttl_ms = Some(i64::try_from(lease_ttl).unwrap_or(i64::MAX));
         let evidence = match &decide.evidence {
@@ -163,8 +164,18 @@ impl Desk {
         let proof = if decide.code.is_some() { Proof::Code } else { Proof::None };
         let verb = match decide.decision {
             p::Choice::ApproveOnce => Verb::ApproveOnce { fence: decide.fence, ttl_ms },
-            p::Choice::ApproveAlways => Verb::ApproveAlways { rule: self.always(&story)?, fence: decide.fence, ttl_ms },
-            p::Choice::Deny => Verb::Deny,
+            p::Choice::ApproveAlways => {
+                Verb::ApproveAlways { rule: self.always(&story, decide.template)?, fence: decide.fence, ttl_ms }
+            }
+            p::Choice::Deny => match decide.deny_for_s {
+                None => Verb::Deny,
+                Some(s) if (1..=DENY_FOR_S_MAX).contains(&s) => Verb::DenyFor { s },
+                Some(s) => {
+                    let message = format!("a denial cannot hold for {s} s");
+                    let next = format!("Give 1 to {DENY_FOR_S_MAX} seconds");
+                    return Err(Trouble::with_next(Code::BadRequest, message, next));
+                }
+            },
         };
         let always = matches!(verb, Verb::ApproveAlways { .. });
         let comment = decide.comment.as_deref().map(|text| said(text).truncated(1024));
@@ -188,26 +199,8 @@ impl Desk {
         }
     }
 
-    fn always(&self, story: &Story) -> Result<NewRule, Trouble> {
-        if story.request.action.class == Class::Destructive {
-            return Err(Trouble::with_next(
-                Code::ScopeMismatch,
-                "nothing destructive is approved for always",
-                "Approve it once",
-            ));
-        }
-        Ok(NewRule {
-            kind: RuleKind::Exact { command: exact_tag(&self.gate.store.key().clone(), &story.subject) },
-            shown: story.request.command.as_str().to_owned(),
-            ceiling: story.request.action.class,
-            cwd_prefix: story.subject.cwd.path.as_os().to_string_lossy().into_owned(),
-            ttl_s: ALWAYS_TTL_S,
-            files: evidence::bound_files(&story.evidence),
-        })
-    }
-
     /// Tells waiters and subscribers, and answers how the request stands.
-    async fn settled(&self, id: RequestId) -> Result<p::Decided, Trouble> {
+    pub(super) async fn settled(&self, id: RequestId) -> Result<p::Decided, Trouble> {
         self.gate.changed(id).await;
         let story = self.gate.story(id).await?;
         cards::decided(&story).ok_or_else(|| Trouble::new(Code::UnknownRequest, "it still waits"))
@@ -231,6 +224,9 @@ impl Desk {
     }
 
     pub async fn revoke(&self, by: p::ById) -> Result<p::Decided, Trouble> {
+        if let Some(decided) = self.revoke_grant(&by.id).await? {
+            return Ok(decided);
+        }
         let story = self.story(&by.id).await?;
         let approver = self.approver(&story)?;
         self.gate.store.revoke(story.request.id, approver, self.gate.store.now()).await?;

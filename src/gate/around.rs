@@ -1,9 +1,14 @@
 //! Under which circumstances is it asked? Everything a verdict may depend on beside the command, found out by the gate.
 
 use super::asked::Asked;
+use super::fence;
+use crate::assess::{Class, Question};
+use crate::authorize::fence::Limits;
 use crate::authorize::{AlwaysRule, BoundFile, RuleId, RuleKind};
-use crate::policy::model::{Day, Level};
-use crate::policy::{Circumstances, Grant, LocalTime, Matches, Recorded, Standing, Template};
+use crate::execute;
+use crate::policy::model::{Day, Level, Origin};
+use crate::policy::{Circumstances, Grant, LocalTime, Matches, Policy, Recorded, Standing, Template};
+use crate::record::Redactor;
 use crate::store::GrantRow;
 use std::collections::HashMap;
 use std::io::Read;
@@ -15,25 +20,31 @@ const HEAD_BYTES_MAX: u64 = 4096;
 /// What a verdict on one request depends on, owned.
 #[derive(Debug)]
 pub struct Around {
+    origin: Origin,
     agent: String,
     cwd: Option<String>,
     workspace: Option<String>,
     home: Option<String>,
     branch: Option<String>,
+    fence: Option<Level>,
+    wall_ms: i64,
     grants: Vec<Grant>,
 }
 
 impl Around {
     /// Looks at the workspace's branch; everything else was known.
-    pub fn of(asked: &Asked, grants: &[GrantRow]) -> Around {
+    pub(super) fn of(asked: &Asked, grants: &[GrantRow], fence: Option<Level>, wall_ms: i64) -> Around {
         let text = |path: &Path| path.to_str().map(str::to_owned);
         let own = grants.iter().filter(|grant| grant.session == asked.session);
         Around {
+            origin: asked.origin,
             agent: asked.program.to_string_lossy().into_owned(),
             cwd: text(asked.cwd_path()),
             workspace: asked.workspace.as_deref().and_then(text),
             home: asked.home.as_deref().and_then(text),
             branch: asked.workspace.as_deref().and_then(branch),
+            fence,
+            wall_ms,
             grants: own
                 .map(|grant| Grant {
                     id: grant.id,
@@ -45,38 +56,57 @@ impl Around {
         }
     }
 
-    /// As it is stored, for looking back.
-    pub fn recorded(&self, asked: &Asked, fence: Option<Level>) -> Recorded {
-        let shown =
-            |text: &Option<String>| text.as_ref().map(|text| asked.redactor.output(text.as_bytes()).into_string());
-        Recorded {
-            origin: asked.origin,
-            agent: shown(&Some(self.agent.clone()).filter(|agent| !agent.is_empty())),
-            cwd: shown(&self.cwd),
-            workspace: shown(&self.workspace),
-            branch: shown(&self.branch),
-            fence,
+    /// As if this process asked here and now, and nothing had been approved beforehand.
+    pub fn here(question: &Question, class: Class, policy: &Policy, wall_ms: i64) -> Around {
+        let ground = fence::Ground {
+            levels: execute::probe(),
+            require: fence::require(policy, class),
+            limits: Limits::DEFAULT,
+            hidden: Vec::new(),
+            temporary: None,
+        };
+        Around {
+            origin: Origin::Agent,
+            agent: String::new(),
+            cwd: question.cwd.clone(),
+            workspace: question.workspace.clone(),
+            home: question.home.clone(),
+            branch: question.workspace.as_deref().map(Path::new).and_then(branch),
+            fence: ground.offers(rustix::process::getuid().as_raw(), class),
+            wall_ms,
+            grants: Vec::new(),
         }
     }
 
+    /// As it is stored, for looking back.
+    pub(super) fn recorded(&self, redactor: &Redactor) -> Recorded {
+        let shown = |text: &str| redactor.output(text.as_bytes()).into_string();
+        Recorded {
+            origin: self.origin,
+            agent: self.known_agent().map(shown),
+            cwd: self.cwd.as_deref().map(shown),
+            workspace: self.workspace.as_deref().map(shown),
+            branch: self.branch.as_deref().map(shown),
+            fence: self.fence,
+        }
+    }
+
+    fn known_agent(&self) -> Option<&str> {
+        (!self.agent.is_empty()).then_some(self.agent.as_str())
+    }
+
     /// As the judge wants it.
-    pub fn circumstances<'a>(
-        &'a self,
-        asked: &Asked,
-        rules: &'a [Standing],
-        fence: Option<Level>,
-        wall_ms: i64,
-    ) -> Circumstances<'a> {
+    pub fn circumstances<'a>(&'a self, rules: &'a [Standing]) -> Circumstances<'a> {
         Circumstances {
-            origin: asked.origin,
-            agent: (!self.agent.is_empty()).then_some(self.agent.as_str()),
+            origin: self.origin,
+            agent: self.known_agent(),
             cwd: self.cwd.as_deref(),
             workspace: self.workspace.as_deref(),
             home: self.home.as_deref(),
             branch: self.branch.as_deref(),
-            local: local(wall_ms),
-            fence,
-            wall_ms,
+            local: local(self.wall_ms),
+            fence: self.fence,
+            wall_ms: self.wall_ms,
             exact: None,
             rules,
             grants: &self.grants,
@@ -85,7 +115,7 @@ impl Around {
 }
 
 /// Always-rules as the judge wants them. One whose template does not parse any more matches nothing.
-pub fn standing(rules: &[AlwaysRule]) -> Vec<Standing> {
+pub(super) fn standing(rules: &[AlwaysRule]) -> Vec<Standing> {
     let one = |rule: &AlwaysRule| {
         let matches = match &rule.rule.kind {
             RuleKind::Exact { command } => Matches::Exact(*command),

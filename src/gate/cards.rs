@@ -4,14 +4,18 @@ use super::protocol as p;
 use crate::assess::{Operand, Segment};
 use crate::authorize::evidence::{Expanded, Fate, FileIdentity};
 use crate::authorize::states::Machine;
-use crate::authorize::{Approver, Channel, End, EvidenceFacts, Request};
+use crate::authorize::{AlwaysRule, Approver, Channel, End, EvidenceFacts, Request, RuleKind};
 use crate::record::redact::Card;
 use crate::record::{visible, visible_block, visible_bytes};
-use crate::store::{DecisionRow, ExecutionRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow};
+use crate::store::{
+    DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, PastRow, RequestRow, Story, TrustRow,
+};
 
 /// One request whole. `shown` is the command as only memory has it, where a client waits: nothing that runs is hidden.
 pub fn card(story: &Story, shown: Option<&Card>, moved: bool) -> p::Card {
     p::Card {
+        asked_before: story.lately.asked,
+        denied_before: story.lately.denied,
         decision: decided(story),
         execution: story.execution.as_ref().map(|row| executed(row, &story.notes)),
         ..waiting(&story.request, &story.evidence, story.approvals(), shown, moved)
@@ -74,6 +78,8 @@ pub fn waiting(row: &RequestRow, facts: &EvidenceFacts, approvals: u64, shown: O
         cannot_approve: (row.hides_code && !row.attached)
             .then(|| "part of what runs is hidden and its client is gone: it must ask again first".to_owned()),
         moved,
+        asked_before: 0,
+        denied_before: 0,
         decision: None,
         execution: None,
     }
@@ -209,6 +215,51 @@ pub fn trusted(row: TrustRow) -> p::TrustedProgram {
         sha256: row.sha256.to_string(),
         by: approver(&row.by),
         at_ms: ms(row.wall_ms),
+    }
+}
+
+/// An always-rule.
+pub fn rule(rule: &AlwaysRule) -> p::RuleRow {
+    let kind = match &rule.rule.kind {
+        RuleKind::Exact { .. } => "exact",
+        RuleKind::Template { .. } => "template",
+    };
+    p::RuleRow {
+        id: rule.id.to_string(),
+        kind: kind.to_owned(),
+        shown: visible_block(&rule.rule.shown),
+        ceiling: rule.rule.ceiling,
+        cwd: visible(&rule.rule.cwd_prefix),
+        by: approver(&rule.by),
+        request: rule.from_request.to_string(),
+        expires_ms: ms(rule.expires_wall_ms),
+        uses: rule.uses,
+    }
+}
+
+/// A session grant.
+pub fn grant(grant: &GrantRow) -> p::GrantRow {
+    p::GrantRow {
+        id: grant.id.to_string(),
+        session: format!("{}.{}", grant.session.agent.pid, grant.session.agent.started_ticks),
+        ceiling: grant.ceiling,
+        cwd: visible(&grant.cwd_prefix),
+        by: approver(&grant.by),
+        expires_ms: ms(grant.expires_wall_ms),
+        uses: grant.uses,
+    }
+}
+
+/// A request as it was judged.
+pub fn past(row: PastRow) -> p::PastRow {
+    p::PastRow {
+        id: row.id.to_string(),
+        created_ms: ms(row.created_wall_ms),
+        command: visible_block(&row.command),
+        verdict: row.verdict,
+        policy: row.policy.to_string(),
+        assessment: row.assessment,
+        around: row.around,
     }
 }
 

@@ -4,7 +4,7 @@ use super::dirs::{self, Dirs};
 use super::protocol::{APPROVE_SOCKET, REQUEST_SOCKET, Socket};
 use super::state::Gate;
 use super::trouble::Trouble;
-use super::{server, sys};
+use super::{server, sys, watch};
 use crate::execute::Levels;
 use crate::facts::codes::Code;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -97,6 +97,7 @@ async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, Ow
         tokio::task::spawn_local(server::accept(Rc::clone(&gate), approvals, Socket::Approve)),
     ];
     tokio::task::spawn_local(Rc::clone(&gate).expire());
+    tokio::task::spawn_local(watch::policy(Rc::clone(&gate)));
     tracing::info!(pid = std::process::id(), policy = gate.policy().version(), "listening");
     // Nobody may be there to read it.
     _ = writeln!(std::io::stdout(), "{LISTENING}{}", gate.run.display());

@@ -2,7 +2,7 @@
 
 mod accounts;
 mod approvals;
-mod around;
+pub mod around;
 mod asked;
 mod cards;
 pub mod client;
@@ -15,15 +15,18 @@ mod expand;
 mod fence;
 mod files;
 pub mod identity;
+mod notify;
 pub mod peers;
 mod prepare;
 pub mod protocol;
 mod requests;
 mod server;
+mod standing;
 pub mod start;
 mod state;
 mod sys;
 pub mod trouble;
+mod watch;
 mod wire;
 
 pub use client::Client;

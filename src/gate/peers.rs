@@ -209,6 +209,18 @@ impl Peer {
         Origin::Agent
     }
 
+    /// Whether a policy names this user, or a group it belongs to.
+    pub fn is_named(&self, uids: Option<&[u32]>, groups: Option<&[String]>) -> bool {
+        let member = |name: &String| {
+            let group = nix::unistd::Group::from_name(name).ok().flatten();
+            group.is_some_and(|group| {
+                let gid = group.gid.as_raw();
+                self.identity.gid == gid || self.identity.groups.contains(&gid)
+            })
+        };
+        uids.is_some_and(|uids| uids.contains(&self.uid)) || groups.is_some_and(|groups| groups.iter().any(member))
+    }
+
     /// Whether that process is this one or one of its parents. Nobody counts as belonging to the first process.
     pub fn belongs_to(&self, pid: u32, started: u64) -> bool {
         let mut at = Some(self.process.clone());

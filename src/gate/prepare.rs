@@ -77,12 +77,12 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     let accounts = accounts::of(&asked, &raw, &bench.key);
     let named: Vec<String> = accounts.iter().map(|account| format!("{} {}", account.kind, account.name)).collect();
     let subject = asked.subject(&bench.key, bench.machine, &tier, action, accounts)?;
-    let around = Around::of(&asked, &bench.grants);
     let exact = subject.facts().ok().map(|facts| exact_tag(&bench.key, &facts));
     // What the policy wants of the fence of this class decides which one it is, and the judge whether that will do.
     let ground = fence::Ground { require: fence::require(&in_force, raw.class), ..(*bench.fence).clone() };
     let fence = ground.offers(asked.uid(), raw.class);
-    let at = Circumstances { exact, ..around.circumstances(&asked, &bench.rules, fence, bench.wall_ms) };
+    let around = Around::of(&asked, &bench.grants, fence, bench.wall_ms);
+    let at = Circumstances { exact, ..around.circumstances(&bench.rules) };
     let verdict = policy::judge(&in_force, &raw, &at);
     let depth = match (verdict.decision, &verdict.lift) {
         (Decision::Allow, None) | (Decision::Block, _) => Depth::Identity,
@@ -97,7 +97,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
     let made = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("cannot write the evidence: {e}"));
     let spec = if verdict.decision == Decision::Allow { spec.unasked() } else { spec };
-    let around = around.recorded(&asked, fence);
+    let around = around.recorded(&asked.redactor);
     let card = CardFacts {
         command: shown.as_str().to_owned(),
         cwd: cwd.as_str().to_owned(),
@@ -148,11 +148,10 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
 pub fn judged_now(bench: &Bench, judged: &Judged) -> (Verdict, Arc<Policy>) {
     let asked = &judged.asked;
     let in_force = bench.projects.policy(&bench.policy, asked.workspace.as_deref());
-    let around = Around::of(asked, &bench.grants);
     let ground = fence::Ground { require: fence::require(&in_force, judged.seen.class), ..(*bench.fence).clone() };
     let fence = ground.offers(asked.uid(), judged.seen.class);
-    let verdict =
-        policy::judge(&in_force, &judged.seen, &around.circumstances(asked, &bench.rules, fence, bench.wall_ms));
+    let around = Around::of(asked, &bench.grants, fence, bench.wall_ms);
+    let verdict = policy::judge(&in_force, &judged.seen, &around.circumstances(&bench.rules));
     (verdict, in_force)
 }
 

@@ -7,7 +7,7 @@ use crate::authorize::fence::Level;
 use crate::authorize::{FenceSpec, Quarantined};
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
-use crate::policy::{Cells, Decision, Policy, PolicyError};
+use crate::policy::{Cells, Decision, Policy, PolicyError, Recorded, Verdict};
 use crate::record::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +64,11 @@ methods! {
     Cancel = "approval.cancel", Some(Socket::Approve);
     Revoke = "approval.revoke", Some(Socket::Approve);
     Annotate = "approval.annotate", Some(Socket::Approve);
+    Grant = "approval.grant", Some(Socket::Approve);
+    Rules = "rules.list", Some(Socket::Approve);
+    PreviewRule = "rules.preview", Some(Socket::Approve);
+    RemoveRule = "rules.remove", Some(Socket::Approve);
+    Past = "history.past", Some(Socket::Approve);
     Lockdown = "gate.lockdown", Some(Socket::Approve);
     Status = "gate.status", Some(Socket::Approve);
     AuditLines = "audit.lines", Some(Socket::Approve);
@@ -143,6 +148,9 @@ pub struct HelloAnswer {
     pub build: String,
     /// `TOLLGATE_DIR` moved this gate; cards and refusals say so.
     pub moved: bool,
+    /// The policy switched the gate off: nobody is asked, and every tool says so.
+    #[serde(default)]
+    pub off: bool,
 }
 
 /// What the command's standard input is.
@@ -412,6 +420,11 @@ pub struct Card {
     pub cannot_approve: Option<String>,
     /// `TOLLGATE_DIR` moved this gate.
     pub moved: bool,
+    /// How often the same user asked for something like this in the day before, and how often that was denied.
+    #[serde(default)]
+    pub asked_before: u64,
+    #[serde(default)]
+    pub denied_before: u64,
     /// What was decided and what came of it, once there is something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decided>,
@@ -552,6 +565,15 @@ pub struct Decide {
     /// A narrower fence than the card's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Class>,
+    /// With `approve_always`: the rule is about commands of this shape, not about this one alone.
+    #[serde(default)]
+    pub template: bool,
+    /// With `deny`: whatever is like it is denied without asking for so many seconds; at most a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny_for_s: Option<u64>,
+    /// It came as a reply in a chat.
+    #[serde(default)]
+    pub reply: bool,
 }
 
 /// How a request left the queue. Answer of `approval.decide`, `approval.cancel` and `approval.revoke`, and an event.
@@ -610,6 +632,108 @@ pub enum Found {
     Succeeded,
     Failed,
     NotStarted,
+}
+
+/// `approval.grant`: this session may do what is like this for a while; the request itself is approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub id: String,
+    /// The subject digest of the card that was shown.
+    pub subject: String,
+    /// At most an hour, which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<u64>,
+}
+
+/// A session grant that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantRow {
+    pub id: String,
+    /// The agent's process id and start time.
+    pub session: String,
+    pub ceiling: Class,
+    /// It holds in this directory and below.
+    pub cwd: String,
+    pub by: String,
+    pub expires_ms: u64,
+    pub uses: u64,
+}
+
+/// An always-rule that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRow {
+    pub id: String,
+    /// `exact` or `template`.
+    pub kind: String,
+    /// The command, redacted, or the template.
+    pub shown: String,
+    pub ceiling: Class,
+    /// It holds in this directory and below.
+    pub cwd: String,
+    pub by: String,
+    /// The request that it came from.
+    pub request: String,
+    pub expires_ms: u64,
+    pub uses: u64,
+}
+
+/// The answer of `rules.list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    pub rules: Vec<RuleRow>,
+    pub grants: Vec<GrantRow>,
+}
+
+/// `rules.preview`: what an always-rule made of this request would say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviewRule {
+    pub id: String,
+    #[serde(default)]
+    pub template: bool,
+}
+
+/// The answer of `rules.preview`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preview {
+    pub kind: String,
+    pub shown: String,
+    pub ceiling: Class,
+    pub cwd: String,
+    pub ttl_s: u64,
+    /// Requests of the last seven days that were looked at.
+    pub looked_at: u64,
+    /// Those it would have matched, newest first, at most twenty of them.
+    pub matched: Vec<String>,
+    pub matches: u64,
+}
+
+/// `history.past`: requests as they were judged, for asking another policy about them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    pub since_ms: u64,
+    /// Go on after this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// The answer of `history.past`, oldest first; empty where there are no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastAnswer {
+    pub rows: Vec<PastRow>,
+}
+
+/// One request as it was judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastRow {
+    pub id: String,
+    pub created_ms: u64,
+    pub command: String,
+    pub verdict: Verdict,
+    /// The version of the policy that said so.
+    pub policy: String,
+    /// As stored, with redacted operands: JSON.
+    pub assessment: String,
+    pub around: Recorded,
 }
 
 /// `gate.lockdown`.

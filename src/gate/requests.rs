@@ -62,6 +62,11 @@ impl Shell {
         self.gate.dirs.moved()
     }
 
+    /// Whether the policy switched the gate off.
+    pub fn off(&self) -> bool {
+        self.gate.policy().is_off()
+    }
+
     /// # Errors
     /// A malformed submit, a gate that is ending, and what the store says.
     pub async fn submit(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<p::Submitted, Trouble> {
@@ -160,8 +165,12 @@ impl Shell {
         let id = parked.request;
         tracing::info!(request = %id, class = judged.new.action.class.name(), "parked");
         let answer = self.attach(judged, parked, false).await?;
-        if gate.has_subscribers() {
-            gate.broadcast(p::EVENT_REQUEST, &gate.card(&gate.story(id).await?));
+        let policy = gate.policy();
+        if gate.has_subscribers() || !policy.values().notify.is_empty() {
+            let card = gate.card(&gate.story(id).await?);
+            gate.broadcast(p::EVENT_REQUEST, &card);
+            // What leaves the gate is redacted as it is stored, not as an approver sees it.
+            gate.notifier.parked(&policy, &cards::card(&gate.story(id).await?, None, gate.dirs.moved()));
         }
         Ok(answer)
     }

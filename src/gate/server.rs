@@ -9,6 +9,7 @@ use super::state::{CLIENTS_MAX, Gate, said};
 use super::trouble::Trouble;
 use super::wire::{Incoming, Lines, Out, rpc_error};
 use crate::facts::codes::Code;
+use crate::policy::Policy;
 use crate::record::visible;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -76,13 +77,21 @@ fn admit(gate: &Rc<Gate>, stream: &UnixStream, socket: Socket) -> Result<Side, T
         return Err(Trouble::new(Code::QueueFull, format!("more than {CLIENTS_MAX} connections")));
     }
     let peer = Peer::of(stream)?;
-    if peer.uid != gate.uid && peer.uid != 0 {
+    let named = socket == Socket::Approve && names(&gate.policy(), &peer);
+    if peer.uid != gate.uid && peer.uid != 0 && !named {
         return Err(Trouble::new(Code::IdentityMismatch, format!("this gate is not for uid {}", peer.uid)));
     }
     match socket {
         Socket::Request => Ok(Side::Shell(Shell::new(Rc::clone(gate), peer))),
         Socket::Approve => Ok(Side::Desk(Desk::new(Rc::clone(gate), peer)?)),
     }
+}
+
+/// Whether the policy names this user or one of its groups as an approver.
+fn names(policy: &Policy, peer: &Peer) -> bool {
+    let values = policy.values();
+    (values.uids.is_some() || values.groups.is_some())
+        && peer.is_named(values.uids.as_deref(), values.groups.as_deref())
 }
 
 /// Says why, and gives the peer a moment to stop sending and read it.
@@ -196,11 +205,11 @@ fn hello(side: &Side, method: Option<Method>, params: Value) -> Result<Value, Tr
         );
         return Err(Trouble::new(Code::ProtocolMismatch, message));
     }
-    let moved = match side {
-        Side::Shell(shell) => shell.moved(),
-        Side::Desk(desk) => desk.moved(),
+    let (moved, off) = match side {
+        Side::Shell(shell) => (shell.moved(), shell.off()),
+        Side::Desk(desk) => (desk.moved(), desk.off()),
     };
-    serde_json::to_value(p::HelloAnswer { protocol: p::PROTOCOL, build: p::BUILD.to_owned(), moved })
+    serde_json::to_value(p::HelloAnswer { protocol: p::PROTOCOL, build: p::BUILD.to_owned(), moved, off })
         .map_err(|e| Trouble::new(Code::ProtocolMismatch, e.to_string()))
 }
 
@@ -241,6 +250,11 @@ async fn dispatch(
             | Method::Cancel
             | Method::Revoke
             | Method::Annotate
+            | Method::Grant
+            | Method::Rules
+            | Method::PreviewRule
+            | Method::RemoveRule
+            | Method::Past
             | Method::Lockdown
             | Method::Status
             | Method::AuditLines
@@ -259,6 +273,11 @@ async fn dispatch(
             Method::Cancel => reply(desk.cancel(params(given)?).await),
             Method::Revoke => reply(desk.revoke(params(given)?).await),
             Method::Annotate => reply(desk.annotate(params(given)?).await),
+            Method::Grant => reply(desk.grant(params(given)?).await),
+            Method::Rules => reply(desk.rules().await),
+            Method::PreviewRule => reply(desk.preview_rule(params(given)?).await),
+            Method::RemoveRule => reply(desk.remove_rule(params(given)?).await),
+            Method::Past => reply(desk.past(params(given)?).await),
             Method::Lockdown => reply(desk.lockdown(params(given)?).await),
             Method::Status => reply(desk.status().await),
             Method::AuditLines => reply(desk.audit_lines(params(given)?).await),

@@ -4,11 +4,13 @@
 use super::around;
 use super::dirs::Dirs;
 use super::identity::{Trusted, Trusts};
+use super::notify::Notifier;
 use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
 use super::{cards, dirs, electors, fence};
+use crate::assess::catalogue::Additions;
 use crate::authorize::fence::{Limits, Require};
 use crate::authorize::{Approver, BoundFile, Channel, Digest, ExecutionId, RequestId, RuleId, Runner, Session};
 use crate::execute::Levels;
@@ -18,7 +20,7 @@ use crate::policy::{Layer, LayerKind, Policy, PolicyError, Projects, Standing};
 use crate::record::{Context, Redacted, Redactor};
 use crate::store::{GrantRow, PolicyText, Store, StoreError, Story, TrustRow, Waiting, runner_is_alive};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -52,8 +54,10 @@ pub struct Gate {
     pub started_ms: i64,
     pub budget: Rc<Budget>,
     pub clients: Cell<usize>,
-    assessor: Arc<Assessor>,
+    /// By what the policy adds to the catalogue.
+    assessor: RefCell<(Additions, Arc<Assessor>)>,
     machine: Digest,
+    pub notifier: Notifier,
     levels: Levels,
     layers: Vec<Layer>,
     policy: RefCell<(Arc<Policy>, Stamps)>,
@@ -102,7 +106,8 @@ impl Gate {
         let rules = store.rules(now.clone()).await?;
         let trusts = Trusts::default().with(trusted(store.trusts().await?));
         let grants = store.grants(now.clone()).await?;
-        let assessor = Assessor::new().map_err(|e| {
+        let additions = policy.values().catalogue.clone();
+        let assessor = Assessor::knowing(&additions).map_err(|e| {
             Trouble::new(Code::GateUnreachable, format!("cannot start the workers that read commands: {e}"))
         })?;
         let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
@@ -114,8 +119,9 @@ impl Gate {
             started_ms: now.wall_ms,
             budget: Rc::default(),
             clients: Cell::new(0),
-            assessor: Arc::new(assessor),
+            assessor: RefCell::new((additions, Arc::new(assessor))),
             machine: Digest::of(&machine),
+            notifier: Notifier::start(),
             levels,
             layers,
             policy: RefCell::new((Arc::new(policy), Stamps::new())),
@@ -161,7 +167,7 @@ impl Gate {
     pub fn reload_policy(&self) {
         for _ in 0..RELOADS_MAX {
             let before = self.stamps(&self.policy.borrow().0);
-            let loaded = Policy::load(&self.layers, self.uid);
+            let loaded = Policy::load(&self.layers, self.uid).and_then(|policy| self.teach(policy));
             let mut held = self.policy.borrow_mut();
             match loaded {
                 Ok(policy) => {
@@ -186,6 +192,30 @@ impl Gate {
         }
     }
 
+    /// Starts workers that know what this policy adds to the catalogue, where it is something else than before.
+    fn teach(&self, policy: Policy) -> Result<Policy, PolicyError> {
+        let additions = &policy.values().catalogue;
+        if *additions == self.assessor.borrow().0 {
+            return Ok(policy);
+        }
+        let assessor = Assessor::knowing(additions).map_err(|e| PolicyError {
+            path: additions.files.first().map(|(name, _)| PathBuf::from(name)).unwrap_or_default(),
+            line: None,
+            message: format!("cannot be taught to the workers: {e}"),
+            remedy: "Shorten the files of [catalogue]".to_owned(),
+        })?;
+        *self.assessor.borrow_mut() = (additions.clone(), Arc::new(assessor));
+        Ok(policy)
+    }
+
+    /// The directories in which policy files lie or would lie.
+    pub fn policy_dirs(&self) -> BTreeSet<PathBuf> {
+        let sources = self.policy.borrow().0.sources().to_vec();
+        let own = self.layers.iter().flat_map(|layer| [layer.path.parent().map(Path::to_owned), layer.drop_ins()]);
+        let read = sources.iter().map(|path| path.parent().map(Path::to_owned));
+        own.chain(read).flatten().collect()
+    }
+
     /// Of every file and directory that has a say, or would have one.
     fn stamps(&self, policy: &Policy) -> Stamps {
         let own = self.layers.iter().flat_map(|layer| std::iter::once(layer.path.clone()).chain(layer.drop_ins()));
@@ -196,7 +226,7 @@ impl Gate {
     /// What a preparation for this user needs, as of now.
     pub fn bench(&self, uid: u32) -> Bench {
         Bench {
-            assessor: Arc::clone(&self.assessor),
+            assessor: Arc::clone(&self.assessor.borrow().1),
             policy: self.policy(),
             projects: Arc::clone(&self.projects),
             rules: Arc::clone(&self.standing.borrow()),

@@ -8,11 +8,13 @@ use super::place::Place;
 use super::rule::Rule;
 use super::template::Template;
 use super::tier::Tier;
-use crate::assess::{Class, Segment};
+use crate::assess::catalogue::{Additions, Catalogue};
+use crate::assess::{self, Assessment, Class, Question, Segment};
 use crate::facts::{CLASSIFIER, Digest, limits};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Every value that is in force, in a canonical form: what the version is a hash of.
@@ -39,6 +41,8 @@ pub struct Values {
     pub redact: Vec<String>,
     pub limits: LimitValues,
     pub env: model::Env,
+    /// What is known about programs beside the built-in catalogue.
+    pub catalogue: Additions,
     pub notify: Vec<model::Notify>,
     pub enabled: bool,
 }
@@ -75,6 +79,8 @@ impl LimitValues {
 pub struct Policy {
     values: Values,
     rules: Vec<Rule>,
+    /// The built-in catalogue with what the policy adds, where it adds something.
+    catalogue: Option<Arc<Catalogue>>,
     /// Rules by the one program they name, and those that do not.
     by_program: HashMap<String, Vec<u32>>,
     general: Vec<u32>,
@@ -132,6 +138,16 @@ impl Policy {
                 None => general.push(at),
             }
         }
+        let catalogue = match &values.catalogue.files[..] {
+            [] => None,
+            files => match Catalogue::with(files, values.catalogue.may_lower) {
+                Ok(catalogue) => Some(Arc::new(catalogue)),
+                Err(faults) => {
+                    let first = faults.first().map_or_else(String::new, ToString::to_string);
+                    return Err(("catalogue", first));
+                }
+            },
+        };
         let mut park_agent = Vec::new();
         for (agent, seconds) in &values.park_agent_s {
             let pattern = Pattern::new(agent, Kind::Word).map_err(|why| ("wait", why))?;
@@ -140,6 +156,7 @@ impl Policy {
         let canonical = serde_json::to_string(&values).map_err(|e| ("version", e.to_string()))?;
         Ok(Policy {
             rules,
+            catalogue,
             by_program,
             general,
             roots: places("paths", &values.paths.write, true)?,
@@ -170,6 +187,14 @@ impl Policy {
         policy.version = version(&policy.canonical);
         policy.broken_project = Some(error.to_string());
         policy
+    }
+
+    /// Assesses by what this policy knows about programs, on the calling thread: only for text that is trusted.
+    pub(super) fn assess(&self, question: &Question) -> Assessment {
+        match &self.catalogue {
+            None => assess::assess(question),
+            Some(catalogue) => assess::assess_with(question, catalogue),
+        }
     }
 
     pub fn values(&self) -> &Values {

@@ -36,6 +36,8 @@ pub struct Document {
     pub path: PathBuf,
     pub text: String,
     pub file: File,
+    /// Name and text of the files of `[catalogue]`.
+    pub catalogue: Vec<(String, String)>,
 }
 
 impl Document {
@@ -44,7 +46,7 @@ impl Document {
     pub fn new(path: &Path, text: String) -> Result<Document, PolicyError> {
         let file: File = parse(path, &text)?;
         version(path, &text, file.version)?;
-        Ok(Document { path: path.to_owned(), text, file })
+        Ok(Document { path: path.to_owned(), text, file, catalogue: Vec::new() })
     }
 
     /// An error at the value with these keys.
@@ -108,6 +110,7 @@ fn include(
     above: &mut Vec<PathBuf>,
     documents: &mut Vec<Document>,
 ) -> Result<(), PolicyError> {
+    let document = with_catalogue(document, uid)?;
     above.push(document.path.clone());
     let names = document.file.include.clone();
     let at = documents.len();
@@ -116,7 +119,7 @@ fn include(
         let wrong = |documents: &[Document], message: String, remedy: &str| {
             Err(documents[at].wrong(&at!["include", number], message, remedy))
         };
-        if name.starts_with('/') || name.split('/').any(|part| part == "..") || name.is_empty() {
+        if !is_below(name) {
             return wrong(documents, format!("`{name}` is not below this file's directory"), "Name a file beside it");
         }
         let path = documents[at].path.parent().unwrap_or(Path::new("")).join(name);
@@ -134,6 +137,28 @@ fn include(
     }
     above.pop();
     Ok(())
+}
+
+/// Reads the files of `[catalogue]`.
+fn with_catalogue(mut document: Document, uid: u32) -> Result<Document, PolicyError> {
+    for (number, name) in document.file.catalogue.files.clone().iter().enumerate() {
+        let keys = at!["catalogue", "files", number];
+        if !is_below(name) {
+            let message = format!("`{name}` is not below this file's directory");
+            return Err(document.wrong(&keys, message, "Name a file beside it"));
+        }
+        let path = document.path.parent().unwrap_or(Path::new("")).join(name);
+        let Some(text) = read(&path, uid)? else {
+            let message = format!("there is no file `{name}`");
+            return Err(document.wrong(&keys, message, "Create it, or take this line out"));
+        };
+        document.catalogue.push((path.to_string_lossy().into_owned(), text));
+    }
+    Ok(document)
+}
+
+fn is_below(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('/') && name.split('/').all(|part| part != "..")
 }
 
 fn bounded(path: &Path, documents: &[Document]) -> Result<(), PolicyError> {
@@ -242,7 +267,6 @@ pub fn version(path: &Path, text: &str, version: u32) -> Result<(), PolicyError>
 /// Tables the format keeps for later, and why they are refused now: a table that is accepted acts.
 const RESERVED: &[(&str, &str)] = &[
     ("audit", "Take it out: what is recorded cannot be configured yet"),
-    ("catalogue", "Take it out: add programs to policies/catalogue and build, until additions can be loaded"),
     ("hook", "Take it out: there is no advisory hook yet"),
 ];
 

@@ -13,6 +13,7 @@ use super::template::Template;
 use super::tier::{DEFAULT_TIER, Tier, built_in_tiers};
 use super::{model::ProjectFile, proof};
 use crate::assess::Class;
+use crate::assess::catalogue::{Additions, Catalogue};
 use crate::facts::{environment, limits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ pub fn untested(layers: &[(LayerKind, Vec<Document>)]) -> Result<Policy, PolicyE
 /// It loosens, or is wrong in itself.
 pub fn with_project(policy: &Policy, path: &Path, text: &str, file: &ProjectFile) -> Result<Policy, PolicyError> {
     let mut fold = Fold::from(policy);
-    let document = Document { path: path.to_owned(), text: text.to_owned(), file: empty_file() };
+    let document = Document { path: path.to_owned(), text: text.to_owned(), file: empty_file(), catalogue: Vec::new() };
     fold.kind = LayerKind::Project;
     fold.sources.push(path.to_owned());
     for (name, row) in &file.tiers {
@@ -99,6 +100,7 @@ fn empty_file() -> model::File {
         redact: model::Redact::default(),
         limits: model::Limits::default(),
         env: model::Env::default(),
+        catalogue: model::Catalogue::default(),
         notify: None,
         gate: model::Switch::default(),
         tests: None,
@@ -144,6 +146,7 @@ impl Fold {
                 redact: Vec::new(),
                 limits: LimitValues::BUILT_IN,
                 env: model::Env::default(),
+                catalogue: Additions::default(),
                 notify: Vec::new(),
                 enabled: true,
             },
@@ -247,6 +250,7 @@ impl Fold {
         }
         self.limits(document, &file.limits)?;
         self.env(document, &file.env)?;
+        self.catalogue(document)?;
         if let Some(notify) = &file.notify {
             self.notify(document, notify)?;
         }
@@ -545,6 +549,30 @@ impl Fold {
         }
         self.values.env.secret.extend(env.secret.iter().cloned());
         self.values.env.volatile.extend(env.volatile.iter().cloned());
+        Ok(())
+    }
+
+    fn catalogue(&mut self, document: &Document) -> Result<(), PolicyError> {
+        let lower = document.file.catalogue.lower;
+        self.tightens(document, &at!["catalogue", "lower"], self.top || !lower)?;
+        if document.catalogue.is_empty() {
+            return Ok(());
+        }
+        // By itself first: what the layer above may lower, this one may not.
+        Catalogue::with(&document.catalogue, self.top && lower).map_err(|faults| {
+            let fault = faults.into_iter().next();
+            let (path, line, text) = fault.map_or_else(
+                || (document.path.clone(), None, String::new()),
+                |fault| (PathBuf::from(fault.file), Some(fault.line), fault.text),
+            );
+            let remedy = "Correct the entry; saying less of a known program needs `lower = true` in the topmost layer";
+            PolicyError { line, ..PolicyError::new(&path, text, remedy) }
+        })?;
+        self.came("catalogue.files", document);
+        self.sources.extend(document.catalogue.iter().map(|(name, _)| PathBuf::from(name)));
+        let into = &mut self.values.catalogue;
+        into.files.extend(document.catalogue.iter().cloned());
+        into.may_lower |= lower;
         Ok(())
     }
 

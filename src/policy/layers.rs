@@ -80,8 +80,9 @@ impl Policy {
     /// As [`Policy::load`]; including is an error.
     pub fn from_text(path: &Path, text: &str) -> Result<Policy, PolicyError> {
         let document = Document::new(path, text.to_owned())?;
-        if !document.file.include.is_empty() {
-            return Err(document.wrong(&file::at!["include"], "includes need a file", "Load it from its file"));
+        if !document.file.include.is_empty() || !document.file.catalogue.files.is_empty() {
+            let key = if document.file.include.is_empty() { "catalogue" } else { "include" };
+            return Err(document.wrong(&file::at![key], "other files need a file", "Load it from its file"));
         }
         fold::fold(&[(LayerKind::User, vec![document])])
     }

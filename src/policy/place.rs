@@ -189,19 +189,25 @@ pub fn path_of(effect: &Effect) -> Option<&Operand> {
     }
 }
 
+/// Devices that keep nothing.
+const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"];
+
 /// Whether a path lies in the workspace, in a policy's writable roots, or in the session's temporary directory.
 pub fn is_inside(path: &str, roots: &[Place], at: &Circumstances<'_>) -> bool {
-    if path.starts_with("/dev/") {
-        return true;
-    }
-    let Some(whole) = absolute(path, at) else {
-        // In text-only mode the command is taken to stand in the workspace.
-        return !path.starts_with(['/', '~']) && !normal(path).starts_with("..");
-    };
+    let Some(whole) = absolute(path, at) else { return is_in_workspace(path, at) };
     // In a full fence /tmp is the session's own.
-    at.workspace.is_some_and(|root| is_below(&whole, root))
+    is_in_workspace(path, at)
+        || DEVICES.contains(&whole.as_str())
         || (at.fence == Some(super::model::Level::Full) && is_below(&whole, "/tmp"))
         || roots.iter().any(|root| root.holds(&whole, at) == Fit::Yes)
+}
+
+/// Whether a path lies in the workspace. In text-only mode the command is taken to stand in it.
+pub fn is_in_workspace(path: &str, at: &Circumstances<'_>) -> bool {
+    match absolute(path, at) {
+        Some(whole) => at.workspace.is_some_and(|root| is_below(&whole, root)),
+        None => !path.starts_with(['/', '~']) && !normal(path).starts_with(".."),
+    }
 }
 
 /// The part of a pattern before its first wildcard, up to a `/`.
@@ -342,6 +348,7 @@ mod tests {
         {
             assert_eq!(is_inside(path, &roots, &at()), want, "{path}");
         }
+        assert!(is_inside("/dev/null", &[], &at()) && !is_inside("/dev/../etc/x", &[], &at()));
         assert!(is_inside("x", &[], &Circumstances::UNKNOWN));
         assert!(!is_inside("/x", &[], &Circumstances::UNKNOWN));
         assert!(!is_inside("a/../../x", &[], &Circumstances::UNKNOWN));

@@ -8,7 +8,7 @@ use super::model::{Day, Given, Level, Origin, Tests};
 use super::pattern::Fit;
 use super::rule::{Rule, Scene, minute};
 use super::{Decision, Verdict};
-use crate::assess::{self, Assessment, Question};
+use crate::assess::{Assessment, Question};
 
 /// Commands that all tests of one file may have.
 const TESTS_MAX: usize = 2_000;
@@ -78,7 +78,7 @@ fn run(
         }
     };
     for (key, want, number, command) in tests.cases() {
-        let assessment = assess::assess(&question(command, &at));
+        let assessment = policy.assess(&question(command, &at));
         let verdict = judge(policy, &assessment, &at);
         let fits = rule.is_none_or(|rule| fires(policy, rule, &assessment, &at));
         let failed = match want {

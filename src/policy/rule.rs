@@ -9,6 +9,7 @@ use super::model::words::bit;
 use super::model::{self, EffectKind, Level, Patterns};
 use super::pattern::{self, Fit, Kind, Pattern};
 use super::place::{self, Place, Side};
+use super::template;
 use crate::assess::catalogue::{BUILT_IN, reader};
 use crate::assess::reading::{Arg, Value};
 use crate::assess::{Assessment, Attribute, Class, Effect, Operand, Segment};
@@ -227,6 +228,9 @@ impl Rule {
                 Sub::Unknown => Fit::Maybe,
             });
         }
+        if fit != Fit::No && self.allows() && !self.shows_all(segment) {
+            return Fit::No;
+        }
         if let Some(args) = &self.args
             && fit != Fit::No
         {
@@ -240,6 +244,21 @@ impl Rule {
             });
         }
         fit
+    }
+
+    /// Whether nothing happens beside what the call's own words show, or the rule names: a redirect or a leading
+    /// assignment is not what a rule about a program allows.
+    fn shows_all(&self, segment: &Segment) -> bool {
+        let words = segment.argv.iter().filter_map(|word| match word {
+            Operand::Known(text) => Some(text.as_str()),
+            Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
+        });
+        let words: Vec<&str> = words.collect();
+        segment.effects.iter().all(|effect| {
+            self.effects & bit(EffectKind::of(effect)) != 0
+                || (self.paths.is_some() && place::path_of(effect).is_some())
+                || template::shown_in(effect, &words)
+        })
     }
 
     fn is_program(&self, segment: &Segment) -> Fit {

@@ -117,11 +117,11 @@ fn is_hole(word: &str) -> bool {
 }
 
 fn is_path_inside(word: &str, at: &Circumstances<'_>) -> bool {
-    !word.is_empty() && !word.starts_with('-') && place::is_inside(word, &[], at)
+    !word.is_empty() && !word.starts_with('-') && place::is_in_workspace(word, at)
 }
 
 /// Whether the words show this effect: a redirect or a leading assignment is not what the template was written for.
-fn shown_in(effect: &Effect, argv: &[&str]) -> bool {
+pub(super) fn shown_in(effect: &Effect, argv: &[&str]) -> bool {
     match effect {
         Effect::WritePath(operand) | Effect::DeletePath(operand) | Effect::Device(operand) => match operand {
             Operand::Any => true,

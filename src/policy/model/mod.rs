@@ -49,6 +49,8 @@ pub struct File {
     #[serde(default)]
     pub env: Env,
     #[serde(default)]
+    pub catalogue: Catalogue,
+    #[serde(default)]
     pub notify: Option<Notify>,
     #[serde(default)]
     pub gate: Switch,
@@ -103,7 +105,8 @@ pub struct Rule {
     /// Lower-case letters, digits and `-`; shown wherever the rule decides.
     pub id: String,
     pub when: When,
-    /// `allow` loosens the tier, the others tighten it. `stage` is judged as `prompt` for now.
+    /// `allow` loosens the tier, the others tighten it. `stage` is judged as `prompt` for now. A rule that allows and
+    /// names a program covers what the call's own words show, not a redirect or an assignment before it.
     pub then: Decision,
     /// One sentence for the agent and the approver.
     #[serde(default)]
@@ -369,6 +372,18 @@ pub struct Env {
     /// They change from call to call and say nothing about what a command does: an approval does not bind them.
     #[serde(default)]
     pub volatile: Vec<String>,
+}
+
+/// What this policy knows about programs beside the built-in catalogue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    /// Files in the format of `policies/catalogue/README.md`, relative to this one.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// They may say less of a known program than is built in; only in the topmost layer.
+    #[serde(default)]
+    pub lower: bool,
 }
 
 /// A command that tells people something waits.
