@@ -5,9 +5,9 @@ use super::state::Gate;
 use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::rc::Rc;
-use tokio::io::unix::AsyncFd;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// What can make a file another one.
 const EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
@@ -16,34 +16,41 @@ const EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
     .union(WatchFlags::ATTRIB);
-/// Events read at once; they are only counted.
+/// Events read at once; what they say is not looked at.
 const EVENT_BYTES: usize = 16 * 1024;
 
 /// Watches as long as the gate runs.
 pub async fn policy(gate: Rc<Gate>) {
-    loop {
-        let dirs = gate.policy_dirs();
-        let watched = match watch(&dirs) {
-            Ok(watched) => watched,
-            Err(error) => {
-                tracing::warn!(%error, "policy files are not watched; they are looked at with every request");
-                return;
-            }
-        };
-        while gate.policy_dirs() == dirs {
-            let Ok(mut ready) = watched.readable().await else { return };
-            let mut events = vec![0u8; EVENT_BYTES];
-            while rustix::io::read(&watched, &mut events[..]).is_ok_and(|read| read > 0) {}
-            ready.clear_ready();
-            drop(gate.policy());
+    let changed = Arc::new(Notify::new());
+    let inotify = match start(Arc::clone(&changed)) {
+        Ok(inotify) => inotify,
+        Err(error) => {
+            tracing::warn!(%error, "policy files are not watched; they are looked at with every request");
+            return;
         }
+    };
+    let mut watched = BTreeSet::new();
+    loop {
+        drop(gate.policy());
+        for dir in gate.policy_dirs() {
+            // A directory that is not there yet is tried again with the next event.
+            if !watched.contains(&dir) && add_watch(&*inotify, &dir, EVENTS).is_ok() {
+                watched.insert(dir);
+            }
+        }
+        changed.notified().await;
     }
 }
 
-fn watch(dirs: &BTreeSet<PathBuf>) -> std::io::Result<AsyncFd<OwnedFd>> {
-    let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-    for dir in dirs.iter().filter(|dir| dir.is_dir()) {
-        add_watch(&inotify, dir, EVENTS)?;
-    }
-    AsyncFd::new(inotify)
+/// A thread that waits for the kernel, and tells.
+fn start(changed: Arc<Notify>) -> std::io::Result<Arc<OwnedFd>> {
+    let inotify = Arc::new(init(CreateFlags::CLOEXEC)?);
+    let reads = Arc::clone(&inotify);
+    std::thread::Builder::new().name("policy files".to_owned()).spawn(move || {
+        let mut events = vec![0u8; EVENT_BYTES];
+        while rustix::io::read(&*reads, &mut events[..]).is_ok_and(|read| read > 0) {
+            changed.notify_one();
+        }
+    })?;
+    Ok(inotify)
 }
