@@ -216,22 +216,30 @@ fn a_template_covers_its_shape_in_its_workspace_and_nothing_else() {
     let mut agent = world.agent();
     let id = parks(&mut agent, "touch a.txt");
     let card = world.card(&id);
-    let said = world.tollgate().args(["always", &id, "--as", "template"]).output().expect("it runs");
-    let shown = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(shown.contains("touch <path> (template)") && !said.status.success(), "{shown}");
+    let said = world.tollgate().args(["always", &id, "--as", "template", "--preview"]).output().expect("it runs");
+    let shown = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(shown.contains("touch <path> (template)") && shown.contains("matched 1 of 1 requests"), "{shown}");
+    assert_eq!(world.card(&id).state, "PENDING", "a preview decides nothing");
     let saved =
         world.tollgate().args(["always", &id, "--as", "template", "--code", &card.code]).output().expect("runs");
     assert!(saved.status.success(), "{}", String::from_utf8_lossy(&saved.stderr));
     assert_eq!(ask(&mut agent, "touch b.txt"), Got::Ran);
     assert_eq!(ask(&mut agent, "touch c.txt && ls"), Got::Ran);
+    agent.hang_up();
     let outside = agent.submit("touch ../out.txt");
     assert!(outside.is_err() || outside.is_ok_and(|answer| answer["granted"].is_null()));
-    for asks in
-        ["touch /srv/x", "touch -r a b", "touch b.txt > log", "X=1 touch b.txt", "touch $F", "touch b.txt; make"]
-    {
+    for asks in [
+        "touch /srv/x",
+        "touch -r a b",
+        "touch b.txt > log",
+        "LD_PRELOAD=./x touch b.txt",
+        "touch $F",
+        "touch b.txt; make",
+    ] {
         parks(&mut agent, asks);
     }
-    for (command, why) in [("bash -c 'touch x'", "bash"), ("sudo touch x", "destructive")] {
+    agent.hang_up();
+    for (command, why) in [("./tool b.txt", "nothing is known about it"), ("sudo touch x", "destructive")] {
         let id = parks(&mut agent, command);
         let preview = p::PreviewRule { id, template: true };
         let refused = world.approver().call::<p::Preview>(Method::PreviewRule, &preview);

@@ -31,6 +31,9 @@ pub struct AlwaysArgs {
     /// What the rule matches
     #[arg(long = "as", value_enum, default_value = "exact")]
     matching: Matching,
+    /// Save nothing: show the rule, and what it would have matched in the last 7 days
+    #[arg(long)]
+    preview: bool,
     /// The request's short code, as its card shows it
     #[arg(long)]
     code: Option<String>,
@@ -81,9 +84,8 @@ pub fn always(args: AlwaysArgs) -> Done {
         Matching::Exact => false,
         Matching::Template => true,
     };
-    if args.code.is_none() {
-        // Before it is saved: what would it have let through?
-        super::rules::preview(&args.id, template)?;
+    if args.preview {
+        return super::rules::preview(&args.id, template, args.json);
     }
     let said = Said { code: args.code, comment: args.comment, template, ..Said::of(Choice::ApproveAlways) };
     decide(&args.id, said, args.json)

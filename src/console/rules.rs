@@ -5,7 +5,6 @@ use super::{cards, gate, moment};
 use crate::gate::protocol::{ById, Card, Grant, GrantRow, Method, Preview, PreviewRule, RuleRow, Rules};
 use crate::record::still_visible;
 use serde_json::json;
-use std::io::{self, Write};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -145,22 +144,23 @@ fn remove(id: String, json: bool) -> Done {
     page.done()
 }
 
-/// Says on stderr what an always-rule made of this request would be, and what it would have matched: nothing is saved yet.
-pub fn preview(id: &str, template: bool) -> Result<(), Failure> {
+/// What an always-rule made of this request would be, and what it would have matched.
+pub fn preview(id: &str, template: bool, json: bool) -> Done {
     let mut client = gate::needed(id)?;
     let found: Preview = client.call(Method::PreviewRule, &PreviewRule { id: id.to_owned(), template })?;
-    let mut lines = vec![
-        format!("the rule   {} ({})", cards::one_line(&found.shown), still_visible(&found.kind)),
-        format!(
-            "up to      {}, in {} and below, for {}",
-            found.ceiling,
-            still_visible(&found.cwd),
-            moment::amount(found.ttl_s * 1000)
-        ),
-        format!("would have matched {} of {} requests of the last 7 days", found.matches, found.looked_at),
-    ];
-    lines.extend(found.matched.iter().map(|command| format!("  {}", cards::one_line(command))));
-    Ok(writeln!(io::stderr(), "{}", lines.join("\n"))?)
+    let mut page = Page::open();
+    if json {
+        page.json(&found)?;
+        return page.done();
+    }
+    page.line(&format!("the rule   {} ({})", cards::one_line(&found.shown), still_visible(&found.kind)))?;
+    let holds = moment::amount(found.ttl_s * 1000);
+    page.line(&format!("up to      {}, in {} and below, for {holds}", found.ceiling, still_visible(&found.cwd)))?;
+    page.line(&format!("would have matched {} of {} requests of the last 7 days", found.matches, found.looked_at))?;
+    for command in &found.matched {
+        page.line(&format!("  {}", cards::one_line(command)))?;
+    }
+    page.done()
 }
 
 pub fn grant(args: GrantArgs) -> Done {
