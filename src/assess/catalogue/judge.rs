@@ -297,6 +297,9 @@ impl<'c> Judge<'_, 'c> {
 
     fn doubts(&mut self) {
         let leaf = self.parsed.leaf();
+        let form = self.form();
+        // Where the program does as much itself, and its table says what, an option more says nothing.
+        let itself = if said(leaf, form).is_empty() { Class::Read } else { form.map_or(leaf.class, |form| form.class) };
         for Doubt { written, span, kind } in &self.parsed.doubts {
             let (code, class, text) = match kind {
                 DoubtKind::Option => (
@@ -318,6 +321,7 @@ impl<'c> Judge<'_, 'c> {
             };
             self.out.attributes.insert(Attribute::Opaque);
             match kind {
+                DoubtKind::Option if itself >= class => {}
                 DoubtKind::Word => {
                     let hint = "write `--` before it, or let it begin with `./`";
                     self.out.raise_hint(code, class, *span, text, hint);
