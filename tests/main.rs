@@ -4,6 +4,7 @@ mod agent;
 mod battery;
 mod console_contract;
 mod effects;
+mod fence_told;
 mod gate_faults;
 mod gate_flow;
 mod gate_limits;

@@ -21,6 +21,7 @@ mod past;
 mod pending;
 mod policy;
 mod redact;
+mod release;
 mod reply;
 mod rules;
 mod run;
@@ -85,6 +86,8 @@ enum Verb {
     Redact(redact::Args),
     /// Ask for a wider fence, inside a command given to tollsh
     As(more::Args),
+    /// Put back what was set aside after a run; without an id, list it
+    Release(release::Args),
     /// The same as tollsh, for a single binary
     Run(run::Args),
     /// What is enforced here, and what is not
@@ -129,6 +132,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Trust(args) => trust::run(args),
         Verb::Redact(args) => redact::run(args),
         Verb::As(args) => more::run(args),
+        Verb::Release(args) => release::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Daemon(args) => daemon::run(args),

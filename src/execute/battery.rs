@@ -40,6 +40,7 @@ fn entry_point() {
         deleted: bytes("BATTERY_DELETED").into_iter().collect(),
         forbidden: bytes("BATTERY_FORBIDDEN").into_iter().collect(),
         hidden: bytes("BATTERY_HIDDEN").into_iter().collect(),
+        masked: vec!["/run".into()],
         shown: bytes("PROBE").into_iter().collect(),
         ..FenceSpec::of(class)
     };

@@ -10,6 +10,8 @@ mod descriptors;
 mod environment;
 #[cfg(test)]
 mod escapes;
+#[cfg(test)]
+mod everyday;
 mod fence;
 mod init;
 mod runner;
@@ -18,6 +20,8 @@ mod supervise;
 mod sys;
 
 pub use child::{Signals, Step};
-pub use fence::{FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, probe, users_of, workspace};
+pub use fence::{
+    FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, probe, users_of, watch, workspace,
+};
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};
 pub use supervise::Refused;

@@ -44,6 +44,8 @@ codes! {
     UnknownRequest = "UNKNOWN_REQUEST", 125, "List what waits with `tollgate pending`";
     QueueFull = "QUEUE_FULL", 75, "Decide what is parked first";
     CannotFence = "CANNOT_FENCE", 126, "Ask for something a fence can grant";
+    /// The exit status is the command's; this one is of what could not be told.
+    ProtectedPathCreated = "PROTECTED_PATH_CREATED", 126, "Release it with `tollgate release`; it runs by itself";
     EvidenceUnreadable = "EVIDENCE_UNREADABLE", 125, "Make the named file readable";
     EvidenceTooLarge = "EVIDENCE_TOO_LARGE", 125, "Name smaller inputs";
     ResultUnknown = "EXECUTION_RESULT_UNKNOWN", 125, "Look with `tollgate show`, then annotate; never repeat blindly";

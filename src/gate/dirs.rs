@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 const SYSTEM_RUN: &str = "/run/tollgate";
 const SYSTEM_STATE: &str = "/var/lib/tollgate";
 pub const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
+/// Below the state: what was set aside, a directory for each run.
+pub const QUARANTINE: &str = "quarantine";
 /// A file of this name beside the binary: the environment moves nothing any more.
 const PINNED: &str = "pinned";
 

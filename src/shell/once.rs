@@ -7,9 +7,10 @@ use super::{said, streams, temporary};
 use crate::assess::Class;
 use crate::authorize::fence::Level;
 use crate::authorize::{FenceSpec, Refused};
+use crate::execute::watch::Watch;
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
 use crate::facts::codes::Code;
-use crate::gate::dirs::Dirs;
+use crate::gate::dirs::{Dirs, QUARANTINE};
 use crate::gate::protocol::{Claim, Claimed, Ended, Finished, Granted, Method, Started};
 use crate::gate::{Client, Trouble};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,11 +26,13 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
     let spec = temporary::made(fence_of(&granted).clone());
     let (class, command) = (spec.class, call.command.clone());
+    let watch = Watch::begin(&spec);
     let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
-    let outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
+    let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
+    protect(&dirs, watch, &claimed, &mut outcome);
     if let Some(line) = said::refused(&outcome, class, &command) {
         streams::say_err(&line);
     }
@@ -77,6 +80,28 @@ fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticke
         drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
     }
     Ok(running)
+}
+
+/// What runs by itself and was not granted is set aside, before the outcome is told; a person releases it.
+fn protect(dirs: &Dirs, watch: Watch, claimed: &Claimed, outcome: &mut Outcome) {
+    let id = &claimed.execution;
+    let kept = dirs
+        .state()
+        .map_err(|trouble| trouble.message)
+        .and_then(|state| watch.end(&state.join(QUARANTINE).join(id)).map_err(|error| error.to_string()));
+    let code = Code::ProtectedPathCreated;
+    let said = match kept {
+        Ok(paths) if paths.is_empty() => return,
+        Ok(paths) => {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            format!("set aside: {}", paths.join(", "))
+        }
+        Err(why) => format!("something that runs by itself appeared and could not be set aside: {why}"),
+    };
+    streams::say_err(
+        &Refusal::of(code, said.clone(), format!("A person releases it: tollgate release {id}")).with_id(id).line(),
+    );
+    outcome.notes.push(format!("{}: {said}", code.name()));
 }
 
 /// The outcome goes to the gate, the status to the caller. A lost one becomes RESULT_UNKNOWN there; here it ran.

@@ -9,6 +9,7 @@ pub mod landlock;
 pub mod room;
 pub mod seccomp;
 pub(super) mod sys;
+pub mod watch;
 pub mod workspace;
 
 use super::sys::{self as calls, Errno};

@@ -8,6 +8,7 @@
 //! the row's error either way. What programs try as a matter of course is refused in silence.
 
 use libc::{c_long, sock_filter};
+use std::collections::BTreeMap;
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: u32 = 0xC000_003E;
@@ -323,6 +324,7 @@ const JUMP_EQUAL: u16 = 0x15;
 const JUMP_AT_LEAST: u16 = 0x35;
 const JUMP_BITS: u16 = 0x45;
 const RETURN: u16 = 0x06;
+const JUMP: u16 = 0x05;
 const ALLOW: u32 = 0x7FFF_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERRNO: u32 = 0x0005_0000;
@@ -391,13 +393,14 @@ pub fn fate(wanted: Wanted, call: c_long, arguments: [u64; 6]) -> Fate {
         Some(row) => Fate::Refused { name: row.name, errno: row.errno },
         None => match wanted.watched().find(applies) {
             Some(row) => Fate::Watched { name: row.name },
-            // The calls of `emit_sockets`.
+            // The calls of `sockets`.
             None => Fate::Refused { name: socket_call(call), errno: NO_SOCKET },
         },
     }
 }
 
-/// The filter. Its first instructions kill foreign calls, its last one allows.
+/// The filter. Its first instructions kill foreign calls; then the call is searched for by its number, so that what is
+/// in no table passes after a few comparisons.
 pub fn filter(wanted: Wanted) -> Vec<sock_filter> {
     let mut out = vec![
         step(LOAD, ARCH),
@@ -406,54 +409,77 @@ pub fn filter(wanted: Wanted) -> Vec<sock_filter> {
         step(LOAD, NUMBER),
         branch(JUMP_AT_LEAST, FOREIGN_FROM, 0, 1),
         step(RETURN, KILL_PROCESS),
-        branch(JUMP_EQUAL, MARKER as u32, 0, 1),
-        refuse(MARKER_ERRNO),
     ];
+    let mut bodies: BTreeMap<u32, Vec<sock_filter>> = BTreeMap::new();
+    let mut add = |call: c_long, part: &[sock_filter]| bodies.entry(call as u32).or_default().extend_from_slice(part);
+    add(MARKER, &[refuse(MARKER_ERRNO)]);
     for row in wanted.rows() {
-        emit(&mut out, row, wanted.answer(row.errno));
+        add(row.call, &tested(row.when, wanted.answer(row.errno)));
     }
-    emit_sockets(&mut out, wanted);
+    for (call, part) in sockets(wanted) {
+        add(call, &part);
+    }
     for row in wanted.watched() {
-        emit(&mut out, row, step(RETURN, TELL));
+        add(row.call, &tested(row.when, step(RETURN, TELL)));
     }
-    out.push(step(RETURN, ALLOW));
+    let bodies: Vec<(u32, Vec<sock_filter>)> = bodies.into_iter().collect();
+    search(&bodies, &mut out);
     out
 }
 
-/// Expects the call's number in the accumulator and leaves it there.
-fn emit(out: &mut Vec<sock_filter>, row: &Row, answer: sock_filter) {
-    let test: &[sock_filter] = match row.when {
-        When::Always => {
-            out.extend([branch(JUMP_EQUAL, row.call as u32, 0, 1), answer]);
-            return;
+/// Expects the call's number in the accumulator; always ends in an answer.
+fn search(bodies: &[(u32, Vec<sock_filter>)], out: &mut Vec<sock_filter>) {
+    match bodies {
+        [] => out.push(step(RETURN, ALLOW)),
+        [(call, body)] => {
+            out.push(branch(JUMP_EQUAL, *call, 0, body.len() as u8));
+            out.extend_from_slice(body);
+            out.push(step(RETURN, ALLOW));
         }
-        When::Bits { argument, mask } => &[step(LOAD, argument_low(argument)), branch(JUMP_BITS, mask, 0, 1)],
+        _ => {
+            let (below, above) = bodies.split_at(bodies.len() / 2);
+            let mut first = Vec::new();
+            search(below, &mut first);
+            // A short branch around a long jump: the lower half may be longer than a branch reaches.
+            out.extend([branch(JUMP_AT_LEAST, above[0].0, 0, 1), step(JUMP, first.len() as u32)]);
+            out.append(&mut first);
+            search(above, out);
+        }
+    }
+}
+
+/// Answers where the arguments are what the row says, else goes on behind itself.
+fn tested(when: When, answer: sock_filter) -> Vec<sock_filter> {
+    match when {
+        When::Always => vec![answer],
+        When::Bits { argument, mask } => {
+            vec![step(LOAD, argument_low(argument)), branch(JUMP_BITS, mask, 0, 1), answer]
+        }
         When::Is { argument, mask, value } => {
-            &[step(LOAD, argument_low(argument)), step(AND, mask), branch(JUMP_EQUAL, value, 0, 1)]
+            vec![step(LOAD, argument_low(argument)), step(AND, mask), branch(JUMP_EQUAL, value, 0, 1), answer]
         }
-        When::IsNot { argument, value } => &[step(LOAD, argument_low(argument)), branch(JUMP_EQUAL, value, 1, 0)],
-    };
-    out.push(branch(JUMP_EQUAL, row.call as u32, 0, test.len() as u8 + 2));
-    out.extend_from_slice(test);
-    out.extend([answer, step(LOAD, NUMBER)]);
+        When::IsNot { argument, value } => {
+            vec![step(LOAD, argument_low(argument)), branch(JUMP_EQUAL, value, 1, 0), answer]
+        }
+    }
 }
 
 /// `socket()` by family; what else could reach a named peer where no family is allowed.
-fn emit_sockets(out: &mut Vec<sock_filter>, wanted: Wanted) {
-    let sockets = wanted.sockets;
+fn sockets(wanted: Wanted) -> Vec<(c_long, Vec<sock_filter>)> {
+    let Sockets { inet, unix } = wanted.sockets;
     let answer = wanted.answer(NO_SOCKET);
     let mut body = vec![step(LOAD, argument_low(0))];
     let mut allow_family = |family: i32| {
         body.extend([branch(JUMP_EQUAL, family as u32, 0, 1), step(RETURN, ALLOW)]);
     };
-    if sockets.inet {
+    if inet {
         allow_family(libc::AF_INET);
         allow_family(libc::AF_INET6);
     }
-    if sockets.unix {
+    if unix {
         allow_family(libc::AF_UNIX);
     }
-    if sockets.inet {
+    if inet {
         body.extend([
             branch(JUMP_EQUAL, libc::AF_NETLINK as u32, 0, 4),
             step(LOAD, argument_low(2)),
@@ -466,19 +492,17 @@ fn emit_sockets(out: &mut Vec<sock_filter>, wanted: Wanted) {
         body.extend([branch(JUMP_EQUAL, family as u32, 0, 1), refuse(NO_SOCKET)]);
     }
     body.push(answer);
-    out.push(branch(JUMP_EQUAL, libc::SYS_socket as u32, 0, body.len() as u8));
-    out.append(&mut body);
+    let mut parts = vec![(libc::SYS_socket, body)];
     // Pairs of other families, and datagram pairs: those can be connected to a name afterwards.
-    let pair = |when| Row { name: "socketpair", call: libc::SYS_socketpair, when, errno: NO_SOCKET };
-    emit(out, &pair(When::IsNot { argument: 0, value: libc::AF_UNIX as u32 }), answer);
-    if !sockets.unix {
-        emit(out, &pair(When::Is { argument: 1, mask: 0xF, value: libc::SOCK_DGRAM as u32 }), answer);
-        if !sockets.inet {
-            for (name, call) in [("connect", libc::SYS_connect), ("bind", libc::SYS_bind)] {
-                emit(out, &Row { name, call, when: When::Always, errno: NO_SOCKET }, answer);
-            }
-        }
+    let mut pair = |when| parts.push((libc::SYS_socketpair, tested(when, answer)));
+    pair(When::IsNot { argument: 0, value: libc::AF_UNIX as u32 });
+    if !unix {
+        pair(When::Is { argument: 1, mask: 0xF, value: libc::SOCK_DGRAM as u32 });
     }
+    if !unix && !inet {
+        parts.extend([libc::SYS_connect, libc::SYS_bind].map(|call| (call, vec![answer])));
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -515,6 +539,7 @@ mod tests {
                     }
                 }
                 AND => a &= op.k,
+                JUMP => at += op.k as usize,
                 JUMP_EQUAL => at += jump(a == op.k),
                 JUMP_AT_LEAST => at += jump(a >= op.k),
                 JUMP_BITS => at += jump(a & op.k != 0),
