@@ -8,7 +8,7 @@
 //! ```no_run
 //! # use tollgate::{authorize::*, record::Redactor, store::*};
 //! # async fn example(new: NewRequest, twin: NewRequest, runner: Runner, session: Session, approver: Approver,
-//! #     policy: Digest, outcome: Outcome, redactor: Redactor) -> Result<(), StoreError> {
+//! #     policy: Digest, fence: Digest, outcome: Outcome, redactor: Redactor) -> Result<(), StoreError> {
 //! let store = Store::open(std::path::Path::new("/home/ana/.local/state/tollgate"))?;
 //! let now = store.now();
 //! store.recover(runner_is_alive, now.clone()).await?;      // once, after the outcome files were handed to `finished`
@@ -19,7 +19,7 @@
 //! store.finished(claimed.execution(), outcome, store.now()).await?;
 //!
 //! // Policy prompts: look for a row this re-run belongs to, else park.
-//! let (subject, evidence, fence) = (twin.subject.digest(), twin.evidence.digest(), twin.fence.digest());
+//! let (subject, evidence) = (twin.subject.digest(), twin.evidence.digest());
 //! let request = match store.reattach(session.clone(), subject, now.clone()).await? {
 //!     Some(found) => found.request,                        // pending, or approved and not yet consumed
 //!     None => store.park(twin, now.clone()).await?.request,
