@@ -28,6 +28,21 @@ pub fn amount(ms: u64) -> String {
     }
 }
 
+/// `30m`, `1h`, `7d` in seconds.
+pub fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no time; write it as 30m, 1h or 7d");
+    let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,19 +57,14 @@ mod tests {
         assert_eq!(relative(now + 1, now), "in a moment");
         assert_eq!(relative(now - 3 * 86_400_000, now), "3 d ago");
     }
-}
 
-/// `30m`, `1h`, `7d` in seconds.
-pub fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no time; write it as 30m, 1h or 7d");
-    let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
-    let unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 24 * 3600,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
+    #[test]
+    fn spans_of_time_are_a_number_and_a_unit() {
+        for (text, want) in [("30m", Some(1800)), ("1h", Some(3600)), ("7d", Some(604_800)), ("5s", Some(5))] {
+            assert_eq!(seconds(text).ok(), want, "{text}");
+        }
+        for wrong in ["", "5", "m", "0h", "-1h", "1w", "1.5h", "99999999999999999999d", "1ħ"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 }
