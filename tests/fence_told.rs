@@ -44,7 +44,7 @@ fn a_fence_is_derived_by_the_gate_and_recorded_with_its_outcome() {
     assert_eq!(run(&world, "echo x > made").0.status.code(), Some(0));
     let audit = audit(&world);
     for wanted in
-        ["\"fence\":{\"class\":\"write\",\"level\":", "\"internet\":\"private\"", "\"hidden\":[", "full: write"]
+        ["\"fence_spec\":{\"class\":\"write\",\"level\":", "\"internet\":\"private\"", "\"hidden\":[", "full: write"]
     {
         assert!(audit.contains(wanted) || audit.contains("landlock: write"), "{wanted}: {audit}");
     }

@@ -1,6 +1,6 @@
 //! A command waits, a person decides, and exactly that runs exactly once, whoever is killed in between.
 
-use crate::world::{Agent, Said, World, submission, text, until};
+use crate::world::{Agent, Said, World, text};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate::gate::protocol::{self as p, Choice, Method};
@@ -44,64 +44,6 @@ fn finish(agent: &mut Agent, execution: &Value, code: u8) {
 }
 
 #[test]
-fn approved_runs_once_and_is_recorded() {
-    let world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    let cards = world.until_pending(1);
-    assert_eq!((cards[0].id.as_str(), cards[0].attached), (id.as_str(), true));
-    assert!(cards[0].command.contains("unknown-program"), "{}", cards[0].command);
-    assert_eq!(wait(&mut agent, &id, 10).expect("still there")["parked"]["id"], json!(id));
-
-    agent.send("request.wait", json!({ "id": id, "up_to_ms": 20_000 }));
-    assert_eq!(world.approve(&cards[0]).state, "APPROVED");
-    let lease = lease(agent.answer());
-    let claimed = claim(&mut agent, &lease).expect("claimed");
-    assert_eq!(claimed["request"], json!(id));
-    assert_eq!(claim(&mut agent, &lease).expect_err("used").0, "APPROVAL_IDENTITY_MISMATCH");
-    let mut agent = reopened(agent);
-    finish(&mut agent, &claimed["execution"], 3);
-
-    let card = world.card(&id);
-    let run = card.execution.expect("it ran");
-    assert_eq!((run.state.as_str(), run.exit), ("FAILED", Some(3)));
-    assert!(world.pending().is_empty());
-    // One yes was one run: the same command asks again.
-    assert_ne!(parked(agent.submit(ASKS)), id);
-}
-
-/// The same process through a new connection.
-fn reopened(mut agent: Agent) -> Agent {
-    agent.hang_up();
-    agent
-}
-
-#[test]
-fn denied_says_who_and_why_and_cannot_be_decided_again() {
-    let world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    let card = world.until_pending(1).remove(0);
-    world.deny(&card);
-    let (code, message) = refused(wait(&mut agent, &id, 20_000));
-    assert_eq!(code, "APPROVAL_DENIED");
-    assert!(message.contains("as the test wants"), "{message}");
-    assert_eq!(world.decide(&card, Choice::ApproveOnce).expect_err("decided").code.name(), "APPROVAL_ALREADY_DECIDED");
-}
-
-#[test]
-fn time_over_is_expired_not_denied() {
-    let world = World::with_policy("version = 1\n[wait]\nrequest_s = 1\n");
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    let card = world.until_pending(1).remove(0);
-    assert_eq!(refused(wait(&mut agent, &id, 20_000)).0, "APPROVAL_EXPIRED");
-    let late = world.decide(&card, Choice::ApproveOnce).expect_err("too late");
-    assert!(["APPROVAL_EXPIRED", "APPROVAL_ALREADY_DECIDED"].contains(&late.code.name()), "{late:?}");
-    assert_eq!(world.card(&id).state, "EXPIRED");
-}
-
-#[test]
 fn an_unknown_id_and_a_subject_that_was_not_shown_are_refused() {
     let world = World::with_gate();
     let mut agent = world.agent();
@@ -115,19 +57,6 @@ fn an_unknown_id_and_a_subject_that_was_not_shown_are_refused() {
         "APPROVAL_SUBJECT_CHANGED"
     );
     assert_eq!(world.pending().len(), 1, "it still waits");
-}
-
-#[test]
-fn the_session_that_asks_cannot_decide() {
-    let world = World::with_gate();
-    let mut mine = tollgate::gate::Client::requester(&world.dirs()).expect("connected");
-    let here = std::fs::File::open(world.work()).expect("opens");
-    let submit = submission(ASKS);
-    let files = [std::os::fd::AsFd::as_fd(&here)];
-    let answer: Value = mine.call_within(Method::Submit, &submit, &files, crate::world::PATIENCE).expect("an answer");
-    assert!(answer["parked"].is_object(), "{answer}");
-    let card = world.until_pending(1).remove(0);
-    assert_eq!(world.decide(&card, Choice::ApproveOnce).expect_err("self").code.name(), "APPROVAL_SELF_FORBIDDEN");
 }
 
 #[test]
@@ -149,59 +78,6 @@ fn a_confined_process_cannot_see_what_waits_or_decide() {
 }
 
 #[test]
-fn a_killed_client_detaches_and_the_identical_command_attaches_again() {
-    let world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    agent.hang_up();
-    until(|| (!world.card(&id).attached).then_some(()));
-    assert_eq!(parked(agent.submit(ASKS)), id);
-    // A second live twin is a request of its own.
-    let mut twin = world.agent();
-    assert_ne!(parked(twin.submit(ASKS)), id);
-    twin.kill();
-    assert_eq!(world.pending().len(), 2, "death is no denial");
-}
-
-#[test]
-fn approved_while_nobody_waited_is_used_by_the_identical_command_only() {
-    let world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    agent.hang_up();
-    let card = until(|| Some(world.card(&id)).filter(|card| !card.attached));
-    world.approve(&card);
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(world.card(&id).execution.is_none(), "nothing runs by itself");
-    assert_ne!(parked(agent.submit(&format!("{ASKS} more"))), id);
-    let lease = lease(agent.submit(ASKS));
-    let claimed = claim(&mut agent, &lease).expect("claimed");
-    finish(&mut agent, &claimed["execution"], 0);
-    assert_eq!(world.card(&id).execution.expect("it ran").state, "SUCCEEDED");
-}
-
-#[test]
-fn a_gate_killed_while_something_waits_loses_nothing() {
-    let mut world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    agent.send("request.wait", json!({ "id": id, "up_to_ms": 20_000 }));
-    std::thread::sleep(Duration::from_millis(50));
-    world.kill_gate();
-    assert_eq!(agent.answer().expect_err("gone").0, "GATE_UNREACHABLE");
-    // The next command starts a new gate by itself; the row is listed under the same id.
-    assert_eq!(parked(agent.submit(ASKS)), id);
-    let card = world.until_pending(1).remove(0);
-    assert_eq!(card.id, id);
-    world.approve(&card);
-    let lease = lease(wait(&mut agent, &id, 20_000));
-    let claimed = claim(&mut agent, &lease).expect("claimed");
-    finish(&mut agent, &claimed["execution"], 0);
-    let recent: p::Recent = world.approver().call(Method::ListRecent, &json!({})).expect("listed");
-    assert_eq!(recent.decisions.iter().filter(|row| row.execution.is_some()).count(), 1);
-}
-
-#[test]
 fn a_gate_told_to_stop_tells_those_who_wait_and_ends_well() {
     let mut world = World::with_gate();
     let mut agent = world.agent();
@@ -211,42 +87,6 @@ fn a_gate_told_to_stop_tells_those_who_wait_and_ends_well() {
     assert!(world.stop_gate().success());
     assert_eq!(agent.answer().expect_err("ended").0, "GATE_UNREACHABLE");
     assert_eq!(parked(agent.submit(ASKS)), id);
-}
-
-#[test]
-fn a_run_whose_process_dies_has_an_unknown_result() {
-    let world = World::with_gate();
-    let mut agent = world.agent();
-    let id = parked(agent.submit(ASKS));
-    let card = world.until_pending(1).remove(0);
-    world.approve(&card);
-    let lease = lease(wait(&mut agent, &id, 20_000));
-    claim(&mut agent, &lease).expect("claimed");
-    agent.kill();
-    let run = until(|| world.card(&id).execution.filter(|run| run.state == "RESULT_UNKNOWN"));
-    assert!(run.note.expect("a reason").contains("connection lost"));
-    let annotated: p::Card = world
-        .approver()
-        .call(Method::Annotate, &json!({ "id": id, "as": "not-started", "note": "looked" }))
-        .expect("annotated");
-    assert!(annotated.execution.expect("kept").note.expect("noted").contains("not-started"));
-}
-
-#[test]
-fn a_file_it_runs_that_changed_since_makes_the_approval_stale() {
-    let world = World::with_gate();
-    let script = world.work().join("script.sh");
-    std::fs::write(&script, "echo one\n").expect("written");
-    let command = "bash script.sh; ./unknown-program";
-    let mut agent = world.agent();
-    let id = parked(agent.submit(command));
-    let card = world.until_pending(1).remove(0);
-    assert!(card.evidence.iter().any(|file| file.path.ends_with("script.sh")), "{:?}", card.evidence);
-    world.approve(&card);
-    let lease = lease(wait(&mut agent, &id, 20_000));
-    std::fs::write(&script, "echo two\n").expect("written");
-    assert_eq!(claim(&mut agent, &lease).expect_err("stale").0, "APPROVAL_EVIDENCE_CHANGED");
-    assert!(world.card(&id).execution.is_none());
 }
 
 #[test]

@@ -130,6 +130,11 @@ impl World {
         gate.wait().expect("reaped")
     }
 
+    /// How the gate of this world ended; waits for it.
+    pub fn reap_gate(&mut self) -> std::process::ExitStatus {
+        self.gate.take().expect("a gate was started").wait().expect("reaped")
+    }
+
     /// Whether the gate of this world still runs.
     pub fn gate_lives(&mut self) -> bool {
         self.gate.as_mut().is_some_and(|gate| gate.try_wait().expect("asked").is_none())

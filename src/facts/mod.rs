@@ -4,6 +4,7 @@
 pub mod builtins;
 pub mod bytes;
 pub mod codes;
+pub mod crash;
 pub mod digest;
 pub mod environment;
 pub mod id;

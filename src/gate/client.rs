@@ -6,6 +6,7 @@ use super::dirs::{self, Dirs};
 use super::protocol::{self as p, Method};
 use super::trouble::Trouble;
 use crate::facts::codes::Code;
+use crate::facts::crash;
 use crate::facts::limits::LINE_BYTES_MAX;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use rustix::fs::{AtFlags, FileType};
@@ -162,11 +163,14 @@ impl Client {
         self.next_id += 1;
         let mut lines = if self.greeted.is_none() { self.hello_line()? } else { Vec::new() };
         encode(&mut lines, Some(id), method, params)?;
+        crash::point(|| format!("client.{}.asking", method.name()));
         self.send(&lines, files)?;
+        crash::point(|| format!("client.{}.asked", method.name()));
         if self.greeted.is_none() {
             self.read_hello(deadline)?;
         }
         let result = self.read_answer(id, deadline)?;
+        crash::point(|| format!("client.{}.answered", method.name()));
         serde_json::from_value(result)
             .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate's answer was not understood: {e}")))
     }
@@ -178,7 +182,9 @@ impl Client {
     pub fn notify(&mut self, method: Method, params: &impl Serialize) -> Result<(), Trouble> {
         let mut lines = if self.greeted.is_none() { self.hello_line()? } else { Vec::new() };
         encode(&mut lines, None, method, params)?;
+        crash::point(|| format!("client.{}.telling", method.name()));
         self.send(&lines, &[])?;
+        crash::point(|| format!("client.{}.told", method.name()));
         if self.greeted.is_none() {
             self.read_hello(Instant::now() + ANSWER_WITHIN)?;
         }

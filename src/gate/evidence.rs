@@ -126,7 +126,17 @@ impl Finder<'_> {
         if !name.contains('/') && is_builtin(name) {
             return;
         }
-        let Some(found) = self.programs.look(name) else { return };
+        let sets_path = |effect: &Effect| matches!(effect, Effect::EnvInfluence(name) if name == "PATH");
+        let found = if segment.effects.iter().any(sets_path) {
+            let text = self.asked.submit.command.lossy();
+            let Some(path) = literal_path(segment.span.of(&text)) else {
+                return self.unbound(&format!("which program {name} is: PATH is set before it"));
+            };
+            self.programs.along(path.as_bytes()).look(name)
+        } else {
+            self.programs.look(name)
+        };
+        let Some(found) = found else { return };
         if !self.first(0, &found.path) {
             return;
         }
@@ -253,6 +263,13 @@ impl Finder<'_> {
             None => self.unbound(&format!("the workspace: over {TREE_ENTRIES_MAX} names")),
         }
     }
+}
+
+/// What a command sets `PATH` to in front of a program, where that is plain to read.
+fn literal_path(text: &str) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_/.:=+,@%-".contains(c);
+    let mut words = text.split_ascii_whitespace().take_while(|word| word.contains('=') && word.chars().all(plain));
+    words.find_map(|word| word.strip_prefix("PATH="))
 }
 
 #[cfg(test)]

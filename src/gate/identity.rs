@@ -186,6 +186,14 @@ pub struct Found {
 }
 
 impl Finder<'_> {
+    /// The same with another `PATH`.
+    pub fn along<'b>(&'b self, path: &'b [u8]) -> Finder<'b> {
+        let Finder { ignores, cwd, home, ref who, trusts, .. } = *self;
+        Finder { path: Some(path), ignores, cwd, home, who: who.clone(), trusts }
+    }
+}
+
+impl Finder<'_> {
     /// Assesses a question with what the files say about the names in it. What is found stays in the question.
     pub fn assess(&self, assessor: &Assessor, question: &mut Question) -> Assessment {
         let mut seen = BTreeSet::new();

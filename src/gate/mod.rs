@@ -16,6 +16,7 @@ mod fence;
 mod files;
 pub mod identity;
 mod notify;
+mod outcomes;
 pub mod peers;
 mod prepare;
 pub mod protocol;

@@ -22,6 +22,9 @@ pub const REQUEST_SOCKET: &str = "request.sock";
 /// The socket for approvers, below the runtime directory.
 pub const APPROVE_SOCKET: &str = "approve.sock";
 
+/// Below the state directory: outcomes that shells wrote down before they told the gate, by execution.
+pub const OUTCOMES_DIR: &str = "outcomes";
+
 /// Which of the two sockets a peer came through. What was submitted on one can never be decided on the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Socket {

@@ -8,7 +8,7 @@ use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::wire::FILES_PER_CONNECTION_MAX;
-use super::{cards, evidence, protocol::Bytes};
+use super::{cards, outcomes, protocol::Bytes};
 use crate::authorize::compare::{self, Comparison};
 use crate::authorize::invalidation::Change;
 use crate::authorize::states::Lease as LeaseState;
@@ -18,6 +18,7 @@ use crate::authorize::{
 };
 use crate::execute;
 use crate::facts::codes::Code;
+use crate::facts::crash;
 use crate::policy::{Decision, Verdict};
 use crate::record::{Redacted, visible};
 use crate::store::{Claim, Parked, Story};
@@ -86,6 +87,7 @@ impl Shell {
         let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
         gate.know(&judged.policy).await?;
+        crash::point(|| "gate.submit.judged".to_owned());
         match judged.verdict.decision {
             Decision::Allow => match self.allow(&judged).await {
                 // The rule or grant ended a moment ago.
@@ -319,6 +321,7 @@ impl Shell {
             runner: self.runner.clone(),
             revalidated,
         };
+        crash::point(|| "gate.claim.verified".to_owned());
         let claimed = gate.store.claim(claim, gate.store.now()).await?;
         tracing::info!(request = %id, execution = %claimed.execution(), "claimed");
         self.running.borrow_mut().insert(claimed.execution());
@@ -381,23 +384,13 @@ impl Shell {
         let gate = &self.gate;
         let execution = self.own_execution(&finished.execution).await?;
         let outcome = outcome(finished.outcome)?;
-        let outcome = self.with_after_states(execution, outcome).await?;
+        let outcome = outcomes::with_after_states(&gate.store, execution, outcome).await;
         if !outcome.refused.is_empty() {
             tracing::info!(%execution, refused = ?outcome.refused, "the fence refused");
         }
         gate.store.finished(execution, outcome, gate.store.now()).await?;
         self.ended(execution).await;
         Ok(p::Done {})
-    }
-
-    /// Adds how the bound targets stand now, where there are any.
-    async fn with_after_states(&self, execution: ExecutionId, outcome: Outcome) -> Result<Outcome, Trouble> {
-        let shown = self.gate.store.get(execution.into()).await?.evidence;
-        if shown.targets.is_empty() || outcome.end == End::NotStarted {
-            return Ok(outcome);
-        }
-        let after = blocking(move || evidence::after(&shown)).await?;
-        Ok(Outcome { after, ..outcome })
     }
 
     async fn ended(&self, execution: ExecutionId) {
@@ -450,7 +443,10 @@ impl Shell {
 }
 
 /// What a shell says about its run, fit to be stored.
-fn outcome(said_by_shell: p::Outcome) -> Result<Outcome, Trouble> {
+///
+/// # Errors
+/// A status that is none.
+pub fn outcome(said_by_shell: p::Outcome) -> Result<Outcome, Trouble> {
     let p::Outcome { ended, duration_ms, level, fence, refused, quarantined, captured, notes } = said_by_shell;
     let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
     let (end, why) = match ended {

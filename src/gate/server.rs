@@ -9,6 +9,7 @@ use super::state::{CLIENTS_MAX, Gate, said};
 use super::trouble::Trouble;
 use super::wire::{Incoming, Lines, Out, rpc_error};
 use crate::facts::codes::Code;
+use crate::facts::crash;
 use crate::policy::Policy;
 use crate::record::visible;
 use serde::Serialize;
@@ -153,8 +154,11 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
                     let (side, out, waits) = (Rc::clone(side), out.clone(), Rc::clone(&waits));
                     tokio::task::spawn_local(async move {
                         if let Side::Shell(shell) = &*side {
+                            crash::point(|| "gate.request.wait.received".to_owned());
                             let answer = reply(shell.wait(wait).await);
+                            crash::point(|| "gate.request.wait.done".to_owned());
                             out.answer(id.unwrap_or(Value::Null), answer).await;
+                            crash::point(|| "gate.request.wait.answered".to_owned());
                         }
                         waits.set(waits.get() - 1);
                     });
@@ -164,12 +168,16 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
             out.answer(call.id.unwrap_or(Value::Null), result).await;
             continue;
         }
+        let point = |moment: &str| crash::point(|| format!("gate.{}.{moment}", call.method));
+        point("received");
         let result = dispatch(&mut lines, out, side, method, &call.method, call.params).await;
+        point("done");
         match (id, result) {
             (Some(id), result) => out.answer(id, result).await,
             (None, Ok(_)) => {}
             (None, Err(error)) => tracing::info!(why = %said(&error.message), "a notification failed"),
         }
+        point("answered");
     }
 }
 

@@ -9,7 +9,7 @@ use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
-use super::{cards, dirs, electors, fence};
+use super::{cards, dirs, electors, fence, outcomes};
 use crate::assess::catalogue::Additions;
 use crate::authorize::fence::{Limits, Require};
 use crate::authorize::{Approver, BoundFile, Channel, Digest, ExecutionId, RequestId, RuleId, Runner, Session};
@@ -102,6 +102,7 @@ impl Gate {
             .map_err(|e| Trouble::with_next(Code::PolicyBlocked, e.to_string(), "Correct the policy file"))?;
         let store = Store::open(&state)?;
         let now = store.now();
+        outcomes::commit_all(&store, &state).await;
         let recovered = store.recover(runner_is_alive, now.clone()).await?;
         let rules = store.rules(now.clone()).await?;
         let trusts = Trusts::default().with(trusted(store.trusts().await?));
@@ -462,7 +463,7 @@ impl Gate {
     pub fn execution_lost(self: &Rc<Gate>, execution: ExecutionId, runner: Runner) {
         let gate = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            watch_lost(gate.store.clone(), execution, runner).await;
+            watch_lost(gate.store.clone(), &gate.state, execution, runner).await;
             gate.execution_ended(execution).await;
         });
     }
@@ -501,7 +502,7 @@ impl Gate {
 }
 
 /// Waits for the end of a runner whose connection is gone, and records that its result is unknown unless it came.
-async fn watch_lost(store: Store, execution: ExecutionId, runner: Runner) {
+async fn watch_lost(store: Store, state: &Path, execution: ExecutionId, runner: Runner) {
     loop {
         tokio::time::sleep(LOST_EVERY).await;
         match store.get(execution.into()).await {
@@ -509,6 +510,10 @@ async fn watch_lost(store: Store, execution: ExecutionId, runner: Runner) {
             Ok(_) | Err(_) => {}
         }
         if !runner_is_alive(&runner) {
+            // Its last words may lie in a file.
+            if outcomes::commit(&store, state, execution).await {
+                return;
+            }
             match store.result_unknown(execution, said("connection lost"), store.now()).await {
                 Ok(()) => tracing::warn!(%execution, "result unknown: connection lost"),
                 Err(error) => tracing::info!(%execution, code = error.code().name(), "no longer open"),

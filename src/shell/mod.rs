@@ -4,6 +4,7 @@
 
 pub mod argv;
 mod asking;
+mod durable;
 mod once;
 mod refusal;
 mod said;

@@ -3,17 +3,22 @@
 use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
-use super::{said, streams, temporary};
+use super::{durable, said, streams, temporary};
 use crate::assess::Class;
 use crate::authorize::fence::Level;
 use crate::authorize::{FenceSpec, Refused};
 use crate::execute::watch::Watch;
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
 use crate::facts::codes::Code;
+use crate::facts::crash;
 use crate::gate::dirs::{Dirs, QUARANTINE};
-use crate::gate::protocol::{Claim, Claimed, Ended, Finished, Granted, Method, Started};
+use crate::gate::protocol::{Claim, Claimed, Done, Ended, Finished, Granted, Method, Started};
 use crate::gate::{Client, Trouble};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// How long the gate may take to say that it has heard how an approved command ended.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 /// Runs it as the gate allows, and returns the status to exit with.
 ///
@@ -36,7 +41,7 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     if let Some(line) = said::refused(&outcome, class, &command) {
         streams::say_err(&line);
     }
-    Ok(report(&mut gate, &claimed, outcome))
+    Ok(report(&dirs, &mut gate, &claimed, outcome))
 }
 
 fn open_cwd() -> Result<OwnedFd, Refusal> {
@@ -57,6 +62,7 @@ const fn fence_of(granted: &Granted) -> &FenceSpec {
 
 /// An unasked command is claimed already; an approved one now.
 fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refusal> {
+    crash::point(|| "shell.prepared".to_owned());
     let claimed = match granted {
         Granted::Claimed(claimed) => claimed,
         Granted::Lease(offer) => {
@@ -73,7 +79,9 @@ fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refus
 }
 
 fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticket) -> Result<Running, Refusal> {
+    crash::point(|| "shell.claimed".to_owned());
     let running = blocked.release(ticket).map_err(|why| tell_not_started(gate, claimed, why.into()))?;
+    crash::point(|| "shell.released".to_owned());
     // What nobody was asked about is recorded once, at its end. Of what was approved the start is told, one way: a lost
     // one leaves the execution claimed, and `finished` still tells its end.
     if claimed.request.is_some() {
@@ -104,8 +112,10 @@ fn protect(dirs: &Dirs, watch: Watch, claimed: &Claimed, outcome: &mut Outcome) 
     outcome.notes.push(format!("{}: {said}", code.name()));
 }
 
-/// The outcome goes to the gate, the status to the caller. A lost one becomes RESULT_UNKNOWN there; here it ran.
-fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
+/// The outcome goes to the gate, the status to the caller. Of what was approved it is written down first, and told until
+/// somebody has heard it; a lost one becomes RESULT_UNKNOWN, though here it ran.
+fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
+    crash::point(|| "shell.ended".to_owned());
     let ended = match outcome.ended {
         execute::Ended::Exit(status) => Ended::Exit(status.into()),
         execute::Ended::Signal(signal) => Ended::Signal(signal.into()),
@@ -118,7 +128,20 @@ fn report(gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
         notes: outcome.notes,
         ..crate::gate::protocol::Outcome::only(ended)
     };
-    drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));
+    let finished = Finished { execution: claimed.execution.clone(), outcome: said };
+    if claimed.request.is_none() {
+        drop(gate.notify(Method::Finished, &finished));
+        return outcome.ended.status();
+    }
+    let kept = durable::keep(dirs, &finished);
+    crash::point(|| "shell.kept".to_owned());
+    let heard = |gate: &mut Client| gate.call_within::<Done>(Method::Finished, &finished, &[], HEARD_WITHIN);
+    // Another gate may have taken over: it knows this process by its number and start.
+    let told = heard(gate).or_else(|_| Client::requester(dirs).and_then(|mut other| heard(&mut other)));
+    crash::point(|| "shell.heard".to_owned());
+    if let (Ok(Done {}), Some(kept)) = (told, kept) {
+        kept.told();
+    }
     outcome.ended.status()
 }
 

@@ -5,6 +5,7 @@ use super::place::{Place, RESERVE_BYTES};
 use super::{Pending, StoreError, clock};
 use crate::authorize::{BootId, ExecutionId, Now, RequestId};
 use crate::facts::codes::Code;
+use crate::facts::crash::{self, Trail};
 use crate::record::audit::Chain;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -54,6 +55,8 @@ pub struct Memory {
     pub light: HashSet<ExecutionId>,
     /// The flag may have changed in this batch.
     pub lockdown_touched: bool,
+    /// What this batch has recorded.
+    pub trail: Trail,
 }
 
 /// What a call may use while it runs.
@@ -84,6 +87,8 @@ impl Room<'_> {
                 StoreError::new(Code::AuditUnavailable, error.message())
             })?;
         }
+        self.memory.trail.add(what);
+        crash::point(|| format!("store.{what}.recorded"));
         Ok(())
     }
 }
@@ -244,6 +249,7 @@ impl Desk {
             Ok(()) => self.refresh_lockdown(),
             Err(error) => {
                 self.chain = before;
+                self.memory.trail.clear();
                 // If this fails too there is no transaction any more, which is what is wanted.
                 _ = self.db.execute_batch("ROLLBACK");
                 if error.code() == Code::StoreCorrupt {
@@ -311,7 +317,11 @@ impl Desk {
             self.cached("RELEASE call")?;
         }
         damage?;
-        self.cached("COMMIT")
+        self.memory.trail.point("committing");
+        self.cached("COMMIT")?;
+        self.memory.trail.point("committed");
+        self.memory.trail.clear();
+        Ok(())
     }
 
     fn cached(&self, sql: &str) -> Result<(), StoreError> {
