@@ -69,6 +69,9 @@ fn entry_point() {
     }
     match blocked.release(Ticket::of_a_recorded_claim()).and_then(Running::wait) {
         Ok(outcome) => {
+            if std::env::var_os("BATTERY_REFUSED").is_some() {
+                println!("REFUSED {:?}", outcome.refused);
+            }
             if std::env::var_os("BATTERY_NOTES").is_some() {
                 println!("{:?}", outcome.notes);
             }

@@ -14,6 +14,8 @@ mod escapes;
 mod everyday;
 mod fence;
 mod init;
+#[cfg(test)]
+mod oracle;
 mod runner;
 pub mod signals;
 mod supervise;

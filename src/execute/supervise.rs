@@ -22,6 +22,9 @@ const PATH_BYTES_MAX: usize = 512;
 /// Where a reading command may leave something: it is thrown away, or nobody's.
 const HARMLESS: &[&str] = &["/dev", "/proc/self/fd", "/proc/thread-self/fd", "/tmp"];
 
+/// After a diff, git tries to keep what it learnt about the times of files, and goes on without.
+const TRIED_IN_VAIN: &str = ".git/index.lock";
+
 /// Something that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refused {
@@ -149,6 +152,7 @@ impl Supervisor {
     fn is_harmless(&self, path: &Path) -> bool {
         let own = self.temporary.as_deref();
         HARMLESS.iter().map(Path::new).chain(own).any(|place| path.starts_with(place))
+            || path.ends_with(TRIED_IN_VAIN)
             || path.strip_prefix("/proc").is_ok_and(|rest| rest.iter().nth(1).is_some_and(|part| part == "fd"))
     }
 }
