@@ -3,7 +3,7 @@
 //!
 //! Every primary of GNU and BSD `find` that only tests or prints is in one of two tables; what is in none is `write`.
 
-use super::{may_begin_with, say, unknown_flag, unknown_word};
+use super::{fits_options, may_begin_with, say, unknown_flag, unknown_word};
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
 use crate::assess::{Attribute, Class, Code, Effect, Operand};
 
@@ -284,7 +284,13 @@ fn expression(at: &Invocation<'_>, args: &[Arg], place: &Place, out: &mut Readin
                         out.reads(&file.value);
                         unknown_word(out, file, "options of the program that is run");
                     }
-                    Some(file) => out.reads(&file.value),
+                    Some(file) => {
+                        out.reads(&file.value);
+                        // Several words or files: the second is read as a test or an action.
+                        if file.many || matches!(&file.value, Value::Glob(pattern) if fits_options(pattern)) {
+                            unknown_word(out, file, "an action such as -delete");
+                        }
+                    }
                     None => unknown_flag(out, at.program, text, arg.span),
                 }
                 i += 1;

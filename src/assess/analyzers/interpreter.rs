@@ -219,8 +219,7 @@ fn other(at: &Invocation<'_>, grammar: Grammar, language: &str) -> Reading {
             // Perl reads its operands with the two-argument open: `|cmd` and `>file` are not names.
             let magic = |arg: &Arg| arg.text().is_none_or(|text| text.contains(['|', '>', '<', '`']));
             if let Some(odd) = found.operands.iter().find(|arg| language == "perl" && magic(arg)) {
-                let plain =
-                    matches!(&odd.value, crate::assess::reading::Value::Glob(p) if !p.contains(['|', '>', '<']));
+                let plain = matches!(&odd.value, crate::assess::reading::Value::Glob(p) if closed(p));
                 if !plain {
                     out.opaque(Class::Write, odd.span, "perl may run or write an operand that is no plain name");
                 }
@@ -233,6 +232,12 @@ fn other(at: &Invocation<'_>, grammar: Grammar, language: &str) -> Reading {
         None => script(&found, &[], at, &mut out),
     }
     out
+}
+
+/// Whether every name that fits begins and ends with letters of the pattern: none is a command or a redirection.
+fn closed(pattern: &str) -> bool {
+    let wild = ['*', '?', '[', ']', '{', '}'];
+    !pattern.contains(['|', '>', '<']) && !pattern.starts_with(wild) && !pattern.ends_with(wild)
 }
 
 #[cfg(test)]

@@ -25,6 +25,22 @@ const KINDS_BROAD: &str = "|ns|namespace|namespaces|node|nodes|no|pv|persistentv
     persistentvolumeclaim|persistentvolumeclaims|crd|crds|customresourcedefinition|customresourcedefinitions|all|\
     clusterrole|clusterrolebinding|sc|storageclass|statefulset|sts|deployment|deploy|deployments|secret|secrets|";
 
+/// Options of what stays on this machine. Every other one may write a file (`--profile-output`, `--log-file`).
+const LOCAL: &str =
+    "|--client|--short|-o|--output|--raw|--minify|--flatten|--merge|--no-headers|--context|--kubeconfig|-h|--help|";
+
+fn local(rest: &[Arg], out: &mut Reading) {
+    for arg in rest {
+        let name = arg.text().map(|text| text.split('=').next().unwrap_or(text));
+        match name {
+            Some(name) if name.starts_with('-') && !in_list(LOCAL, name) && !name.starts_with("-o") => {
+                super::unknown_flag(out, "kubectl", name, arg.span);
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
 /// Reads all arguments of `kubectl` and `oc`.
 pub fn kubectl(at: &Invocation<'_>) -> Reading {
     let mut out = Reading::observing();
@@ -40,11 +56,18 @@ pub fn kubectl(at: &Invocation<'_>) -> Reading {
         rest.iter().any(|arg| arg.text().is_some_and(|text| text == wanted || text.starts_with(&format!("{wanted}="))))
     };
     match verb {
-        "help" | "completion" | "options" => return out,
-        "version" if has("--client") => return out,
+        "help" | "completion" | "options" => {
+            local(rest, &mut out);
+            return out;
+        }
+        "version" if has("--client") => {
+            local(rest, &mut out);
+            return out;
+        }
         "plugin" if second == "list" => return out,
         "config" => {
             config(second, first, has("--raw"), &mut out);
+            local(rest, &mut out);
             return out;
         }
         _ if asks_for_help(rest) => return out,

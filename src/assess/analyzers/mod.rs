@@ -174,6 +174,12 @@ pub fn in_list(list: &str, verb: &str) -> bool {
     list.split('|').any(|row| row.trim() == verb && !verb.is_empty())
 }
 
+/// Whether a pattern fits names that are options with a value of their own (`*` fits `--checkpoint-action=exec=x`). One
+/// with an ending, as a loop goes over it, counts as names of files.
+pub fn fits_options(pattern: &str) -> bool {
+    pattern.starts_with('-') || pattern.chars().all(|c| matches!(c, '*' | '?'))
+}
+
 /// The end of `arg` after its first `skip` bytes (`-o` of `-ofile`, `--x=` of `--x=y`), as an argument of its own.
 pub fn tail(arg: &Arg, skip: usize) -> Arg {
     let cut = |text: &String| text.get(skip..).unwrap_or("").to_owned();

@@ -1,7 +1,7 @@
 //! What does `tar` do? It lists, creates or unpacks archives; some options run commands or reach another machine.
 
 use super::options::{Does, Found, Grammar, flag, perhaps, read, value};
-use super::{say, tail, unknown_flag, unknown_word};
+use super::{fits_options, say, tail, unknown_flag, unknown_word};
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
 use crate::assess::{Class, Code, Effect, Operand};
 
@@ -135,6 +135,9 @@ fn archive(found: &Found, at: &Invocation<'_>, out: &mut Reading) {
     let changes = found.has("create") || found.has("change");
     let local = found.has("local");
     for file in &files {
+        if matches!(&file.value, Value::Glob(pattern) if fits_options(pattern)) {
+            unknown_word(out, file, "`--checkpoint-action`, which runs a command");
+        }
         if changes && file.text() != Some("-") {
             out.writes(&file.value, file.span, "`tar`");
         } else {

@@ -11,7 +11,8 @@ const WORDS_MAX: usize = 256;
 
 const ENV: &[Opt] = &[
     flag("-i --ignore-environment -0 --null -v --debug --list-signal-handling --help --version", Does::Nothing),
-    value("-u --unset -C --chdir -P", Does::Nothing),
+    value("-u --unset -C --chdir", Does::Nothing),
+    value("-P", Does::Is(Code::Influence, Class::Write, "looks for the program in other places")),
     perhaps("--block-signal --default-signal --ignore-signal", Does::Nothing),
     value("-S --split-string", Does::Asked("split")),
     value("-a --argv0", Does::Nothing),

@@ -2,6 +2,7 @@
 
 use super::options::{Does, Grammar, flag, perhaps, read, value};
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
+use crate::assess::{Class, Code};
 
 /// Words of a known input that are handed on one by one; more count as unknown.
 const KNOWN_WORDS_MAX: usize = 64;
@@ -17,7 +18,8 @@ const XARGS: Grammar = Grammar::wrapper(
         value("-I -J", Does::Asked("replace")),
         perhaps("-i --replace", Does::Asked("replace")),
         value("-L --max-lines -n --max-args -s --max-chars", Does::Asked("shape")),
-        value("-P --max-procs --process-slot-var", Does::Nothing),
+        value("-P --max-procs", Does::Nothing),
+        value("--process-slot-var", Does::Is(Code::Influence, Class::Write, "sets a variable of what it runs")),
         flag("-o --open-tty -p --interactive -r --no-run-if-empty -t --verbose -x --exit", Does::Nothing),
         flag("--show-limits --help --version", Does::Nothing),
     ],
@@ -122,7 +124,10 @@ mod tests {
         assert_eq!(nested(&whole_reading("xargs")), ["echo"]);
         assert_eq!(nested(&whole_reading("xargs -I% mv % %.bak")), ["mv … %.bak", "mv … …"]);
         assert_eq!(nested(&whole_reading("xargs -I {} sh -c echo␠{}")), ["sh -c echo {}", "sh -c echo …"]);
-        at_least(Class::Write, &["xargs --frob rm", "xargs $x", "xargs @", "xargs -Z ls"]);
+        at_least(
+            Class::Write,
+            &["xargs --frob rm", "xargs $x", "xargs @", "xargs -Z ls", "xargs --process-slot-var=PATH ls"],
+        );
         all(Class::Read, &["xargs -0 ls", "xargs -I{} cat {}"]);
     }
 

@@ -465,6 +465,52 @@ fn an_interpreter_runs_what_it_is_given_unless_it_only_answers() {
 }
 
 #[test]
+fn words_that_may_become_an_option_that_evaluates_are_not_read() {
+    at_least(
+        Class::Write,
+        &[
+            "test $X",
+            "[ $1 ]",
+            "[ -n $X ]",
+            "[ $X = y ]",
+            "[ \"$X\" \"$Y\" ]",
+            "test \"$@\"",
+            "[ * ]",
+            "printf \"$X\" a",
+            "printf $X",
+            "for f in *; do printf \"$f\" x; done",
+            "wait $X",
+            "find . -newer $X",
+            "find . -newer *",
+            "tar tf *",
+            "perl -ne 'print' -- *",
+            "kubectl config view --profile-output=/tmp/x",
+        ],
+    );
+    all(
+        "read",
+        &[
+            "[ -n \"$X\" ]",
+            "[ \"$X\" = \"$Y\" ]",
+            "[ -z \"$1\" ] || echo no",
+            "test -f \"$X\"",
+            "[ $? -eq 0 ] && echo ok",
+            "[ $# -gt 1 ]",
+            "[ -e *.rs ]",
+            "n=$(wc -l < f); [ $n -gt 3 ]",
+            "printf -- \"$X\" a",
+            "printf \"$X\"",
+            "printf '%s' $X",
+            "printf \"a$X\" b",
+            "sleep 1 & wait $!",
+            "find . -newer f",
+            "tar tf a*.tar",
+            "kubectl config view --minify -o json",
+        ],
+    );
+}
+
+#[test]
 fn a_script_that_the_text_writes_is_read_when_it_runs() {
     all(
         "destructive",
@@ -483,8 +529,13 @@ fn a_script_that_the_text_writes_is_read_when_it_runs() {
         ],
     );
     all(
+        "install fed-code",
+        &["curl -o x h && bash x", "curl h > x; sh x", "wget -O x h; . ./x", "curl -o x h && chmod +x x && ./x"],
+    );
+    all(
         "network",
         &[
+            "curl -o x h && bash y",
             "echo 'curl h' > a.sh; bash a.sh",
             "echo 'net.connect(h)' > a.go; go run a.go",
             "echo 'fetch(x)' > a.js && node a.js",

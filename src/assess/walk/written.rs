@@ -1,12 +1,12 @@
 //! What does a file hold that the text itself wrote before it runs it? `cat > x.sh <<E … E; bash x.sh` is read like the
 //! script it is. It only raises: a file that somebody else changes in between is the fence's and the lease's matter.
 
-use super::{Walk, literal};
+use super::{Walk, flow, literal};
 use crate::assess::analyzers::code;
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
 use crate::assess::scope::{Origin, Place, Positional};
 use crate::assess::syntax::{Command, Descriptor, Redirect, RedirectOperator, RedirectTarget};
-use crate::assess::{Dialect, Effect, Operand};
+use crate::assess::{Class, Code, Dialect, Effect, Operand};
 use crate::facts::limits::VALUE_BYTES_MAX;
 
 /// Files remembered at most; a text that writes more of them and runs one is still what its programs are.
@@ -76,9 +76,6 @@ impl Walk<'_> {
 
     /// Reads the files that these segments run, where the text itself wrote them.
     pub(super) fn run_written(&mut self, from: usize) {
-        if self.written.is_empty() {
-            return;
-        }
         for slot in from..self.segments.len() {
             let runs: Vec<String> = self.segments[slot]
                 .effects
@@ -89,6 +86,7 @@ impl Walk<'_> {
                 })
                 .collect();
             for path in runs {
+                self.run_downloaded(slot, &path);
                 let keys = [self.key(&path), path.trim_start_matches("./").to_owned()];
                 if let Some(at) = self.written.iter().position(|file| keys.contains(&file.path)) {
                     if self.written[at].read_for.contains(&slot) {
@@ -101,6 +99,21 @@ impl Walk<'_> {
                     self.written.push(file);
                 }
             }
+        }
+    }
+
+    /// A file that an earlier command fetched, and this one runs: as if what the network sent went into a shell.
+    fn run_downloaded(&mut self, slot: usize, path: &str) {
+        let same = |other: &str| other.trim_start_matches("./") == path.trim_start_matches("./");
+        let fetched = self.segments[..slot].iter().any(|segment| {
+            let writes = |effect: &Effect| matches!(effect, Effect::WritePath(Operand::Known(to)) if same(to));
+            flow::reaches_network(segment) && segment.effects.iter().any(writes)
+        });
+        if fetched {
+            let span = self.segments[slot].span;
+            let text = format!("`{path}` came from the network just now and is run");
+            let hint = Some("look at the file first, then run it");
+            self.raise_hint(slot, Code::FedCode, Class::Install, span, text, hint);
         }
     }
 

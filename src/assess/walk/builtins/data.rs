@@ -1,11 +1,12 @@
 //! Builtins that read data, print it, test it or signal.
 
 use super::super::{Walk, flow};
+use crate::assess::analyzers::{fits_options, say};
 use crate::assess::reading::{Arg, Reading, Value};
 use crate::assess::scope::{Content, Origin};
 use crate::assess::words::parameter::is_name;
 use crate::assess::words::value;
-use crate::assess::{Class, Code, Effect, Operand};
+use crate::assess::{Attribute, Class, Code, Effect, Operand};
 
 impl Walk<'_> {
     pub(super) fn history(&mut self, slot: usize, rest: &[Arg]) {
@@ -135,8 +136,9 @@ impl Walk<'_> {
     }
 
     pub(super) fn printf(&mut self, slot: usize, rest: &[Arg]) {
-        let mut rest = rest;
+        let (mut rest, mut ended) = (rest, false);
         if let Some(arg) = rest.first() {
+            ended = arg.text() == Some("--");
             match arg.text() {
                 Some("-v") => {
                     if let Some(name) = rest.get(1) {
@@ -160,9 +162,12 @@ impl Walk<'_> {
                 self.scope.forget("`printf %n` set a variable before it");
                 self.raise(slot, Code::HiddenCode, Class::Write, format.span, "`%n` sets a variable");
             }
-            // An unknown first word may be `-v`, or hold `%n`: both set variables of this shell only.
-            None if format.many || (rest.len() > 1 && value::prefix(&format.value).is_empty()) => {
+            None if !ended && (format.many || (rest.len() > 1 && opens_options(&format.value))) => {
                 self.scope.forget_values();
+                let text = "this format may be `-v` with a name, whose subscript can run code";
+                let hint = Some("write `printf -- \"$format\"` or `printf '%s' \"$text\"`");
+                self.segments[slot].attributes.insert(Attribute::Opaque);
+                self.raise_hint(slot, Code::HiddenCode, Class::Write, format.span, text, hint);
             }
             None => {}
         }
@@ -170,6 +175,17 @@ impl Walk<'_> {
 
     pub(super) fn test_builtin(&mut self, slot: usize, name: &str, args: &[Arg]) {
         let rest = &args[1..];
+        let unsure = |arg: &Arg| arg.text().is_none() && opens_options(&arg.value);
+        let splits = |arg: &Arg| arg.many || matches!(&arg.value, Value::Glob(_)) && unsure(arg);
+        let splitting = rest.iter().find(|arg| splits(arg));
+        // Two words that are not known, side by side: the first may be `-v`, the second what it looks up.
+        let pair = rest.windows(2).find(|pair| unsure(&pair[0]) && pair[1].text().is_none());
+        if let Some(arg) = splitting.or(pair.map(|pair| &pair[0])) {
+            let text = format!("{} may bring in `-v`, which evaluates a subscript", say::shown(&arg.value));
+            let hint = Some("quote it and compare it: `[ \"$x\" = y ]`, `[ -n \"$x\" ]`");
+            self.segments[slot].attributes.insert(Attribute::Opaque);
+            self.raise_hint(slot, Code::HiddenCode, Class::Write, arg.span, text, hint);
+        }
         for (at, arg) in rest.iter().enumerate() {
             let looks_up = match &arg.value {
                 Value::Known(text) => matches!(text.as_str(), "-v" | "-R"),
@@ -187,6 +203,16 @@ impl Walk<'_> {
         if name == "[" && rest.last().and_then(Arg::text) != Some("]") && !rest.iter().any(|a| a.many) {
             self.raise(slot, Code::NotUnderstood, Class::Write, args[0].span, "`[` without its `]`");
         }
+    }
+}
+
+/// Whether a word that is not known may begin with a dash.
+fn opens_options(value: &Value) -> bool {
+    match value {
+        Value::Glob(pattern) => fits_options(pattern),
+        Value::Known(text) => text.starts_with('-'),
+        Value::OneOf(texts) => texts.iter().any(|text| text.starts_with('-')),
+        Value::Unknown { prefix } => prefix.is_empty() || prefix.starts_with('-'),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::assess::reading::Arg;
 use crate::assess::scope::{Content, Origin};
 use crate::assess::words::parameter::is_name;
 use crate::assess::words::value;
-use crate::assess::{Class, Code};
+use crate::assess::{Attribute, Class, Code};
 use crate::facts::builtins::is_builtin;
 
 impl Walk<'_> {
@@ -114,6 +114,18 @@ impl Walk<'_> {
                     && let Some(arg) = rest.get(at + 1)
                 {
                     self.set_named(slot, arg, Origin::Number);
+                }
+                if let Some(arg) = rest.iter().find(|arg| arg.many) {
+                    let text = "this may be `-p` with a name, whose subscript can run code";
+                    self.segments[slot].attributes.insert(Attribute::Opaque);
+                    self.raise_hint(
+                        slot,
+                        Code::HiddenCode,
+                        Class::Write,
+                        arg.span,
+                        text,
+                        Some("quote it: `wait \"$pid\"`"),
+                    );
                 }
             }
             // The table above and these arms are one list; a name that is missing here is not trusted.
