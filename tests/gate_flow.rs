@@ -1,47 +1,9 @@
 //! A command waits, a person decides, and exactly that runs exactly once, whoever is killed in between.
 
-use crate::world::{Agent, Said, World, text};
-use serde_json::{Value, json};
+use crate::world::{ASKS, World, claim, finish, lease, parked, refused, text, wait};
+use serde_json::json;
 use std::time::Duration;
 use tollgate::gate::protocol::{self as p, Choice, Method};
-
-/// Not proven to only observe, whatever is known about programs: it parks in the default tier.
-const ASKS: &str = "./unknown-program --change things";
-
-/// The id of what was parked.
-#[track_caller]
-fn parked(said: Said) -> String {
-    let answer = said.expect("an answer");
-    assert!(answer["parked"].is_object(), "{answer}");
-    text(&answer["parked"]["id"])
-}
-
-#[track_caller]
-fn refused(said: Said) -> (String, String) {
-    let answer = said.expect("an answer");
-    assert!(answer["refused"].is_object(), "{answer}");
-    (text(&answer["refused"]["code"]), text(&answer["refused"]["message"]))
-}
-
-#[track_caller]
-fn lease(said: Said) -> String {
-    let answer = said.expect("an answer");
-    assert!(answer["granted"]["lease"].is_object(), "{answer}");
-    text(&answer["granted"]["lease"]["lease"])
-}
-
-fn wait(agent: &mut Agent, id: &str, ms: u64) -> Said {
-    agent.call("request.wait", json!({ "id": id, "up_to_ms": ms }))
-}
-
-fn claim(agent: &mut Agent, lease: &str) -> Said {
-    agent.call("request.claim", json!({ "lease": lease }))
-}
-
-fn finish(agent: &mut Agent, execution: &Value, code: u8) {
-    let outcome = json!({ "ended": { "exit": code }, "duration_ms": 5, "fence": "none: a test", "refused": [] });
-    agent.call("request.finished", json!({ "execution": execution, "outcome": outcome })).expect("recorded");
-}
 
 #[test]
 fn an_unknown_id_and_a_subject_that_was_not_shown_are_refused() {

@@ -1,6 +1,6 @@
 //! What an approval promises, line by line: [`CONTRACT`] names the test of each, here or where its neighbours are.
 
-use crate::world::{Agent, Said, World, submission, text, until};
+use crate::world::{ASKS, Agent, World, claim, finish, lease, parked, refused, submission, until, wait};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
@@ -70,44 +70,6 @@ fn every_line_of_the_contract_has_its_test() {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(text.contains(&format!("#[test]\nfn {name}(")), "{line}: {test}");
     }
-}
-
-/// Not proven to only observe, whatever is known about programs: it parks in the default tier.
-const ASKS: &str = "./unknown-program --change things";
-
-/// The id of what was parked.
-#[track_caller]
-fn parked(said: Said) -> String {
-    let answer = said.expect("an answer");
-    assert!(answer["parked"].is_object(), "{answer}");
-    text(&answer["parked"]["id"])
-}
-
-#[track_caller]
-fn refused(said: Said) -> (String, String) {
-    let answer = said.expect("an answer");
-    assert!(answer["refused"].is_object(), "{answer}");
-    (text(&answer["refused"]["code"]), text(&answer["refused"]["message"]))
-}
-
-#[track_caller]
-fn lease(said: Said) -> String {
-    let answer = said.expect("an answer");
-    assert!(answer["granted"]["lease"].is_object(), "{answer}");
-    text(&answer["granted"]["lease"]["lease"])
-}
-
-fn wait(agent: &mut Agent, id: &str, ms: u64) -> Said {
-    agent.call("request.wait", json!({ "id": id, "up_to_ms": ms }))
-}
-
-fn claim(agent: &mut Agent, lease: &str) -> Said {
-    agent.call("request.claim", json!({ "lease": lease }))
-}
-
-fn finish(agent: &mut Agent, execution: &Value, code: u8) {
-    let outcome = json!({ "ended": { "exit": code }, "duration_ms": 5, "fence": "none: a test", "refused": [] });
-    agent.call("request.finished", json!({ "execution": execution, "outcome": outcome })).expect("recorded");
 }
 
 /// Parked and approved: its id and its lease.

@@ -306,6 +306,44 @@ impl Drop for Agent {
     }
 }
 
+/// Not proven to only observe, whatever is known about programs: it parks in the default tier.
+pub const ASKS: &str = "./unknown-program --change things";
+
+/// The id of what was parked.
+#[track_caller]
+pub fn parked(said: Said) -> String {
+    let answer = said.expect("an answer");
+    assert!(answer["parked"].is_object(), "{answer}");
+    text(&answer["parked"]["id"])
+}
+
+#[track_caller]
+pub fn refused(said: Said) -> (String, String) {
+    let answer = said.expect("an answer");
+    assert!(answer["refused"].is_object(), "{answer}");
+    (text(&answer["refused"]["code"]), text(&answer["refused"]["message"]))
+}
+
+#[track_caller]
+pub fn lease(said: Said) -> String {
+    let answer = said.expect("an answer");
+    assert!(answer["granted"]["lease"].is_object(), "{answer}");
+    text(&answer["granted"]["lease"]["lease"])
+}
+
+pub fn wait(agent: &mut Agent, id: &str, ms: u64) -> Said {
+    agent.call("request.wait", json!({ "id": id, "up_to_ms": ms }))
+}
+
+pub fn claim(agent: &mut Agent, lease: &str) -> Said {
+    agent.call("request.claim", json!({ "lease": lease }))
+}
+
+pub fn finish(agent: &mut Agent, execution: &Value, code: u8) {
+    let outcome = json!({ "ended": { "exit": code }, "duration_ms": 5, "fence": "none: a test", "refused": [] });
+    agent.call("request.finished", json!({ "execution": execution, "outcome": outcome })).expect("recorded");
+}
+
 /// The parameters of a submit, as a plain shell would send them.
 pub fn submission(command: &str) -> Value {
     json!({
