@@ -274,9 +274,11 @@ fn lockdown_ends_what_waits_and_what_is_unused_and_outlives_the_gate() {
     let (store, who) = (&world.store, session(1000, 5));
     let waiting = store.park(asks(store, "a", Class::Write, &who), at(0)).wait().unwrap().request;
     let (yes, claim) = approved(store, "b", Class::Write, &who, &at(0));
+    store.grant(who.clone(), Class::Write, "/w".to_owned(), 600, ana(), at(0)).wait().unwrap();
     assert!(!store.is_locked_down());
-    assert_eq!(store.lockdown(ana(), at(1)).wait().unwrap(), Swept { denied: 1, revoked: 1 });
+    assert_eq!(store.lockdown(ana(), at(1)).wait().unwrap(), Swept { denied: 1, revoked: 2 });
     assert!(store.is_locked_down());
+    assert!(store.grants(at(1)).wait().unwrap().is_empty(), "a grant is a yes as well");
     assert_eq!(story(store, waiting).request.state, Request::Denied);
     assert_eq!(story(store, yes).lease.unwrap().state, LeaseState::Revoked);
     let world = world.again();

@@ -751,7 +751,7 @@ pub struct Lockdown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockdownAnswer {
     pub locked: bool,
-    /// Requests denied and leases revoked by it.
+    /// Requests denied, and leases and session grants revoked by it.
     pub denied: u64,
     pub revoked: u64,
 }

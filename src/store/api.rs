@@ -173,5 +173,6 @@ pub struct Recovered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Swept {
     pub denied: u64,
+    /// Leases and session grants.
     pub revoked: u64,
 }

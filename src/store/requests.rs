@@ -337,6 +337,8 @@ pub fn lockdown(room: &mut Room<'_>, by: &Approver, now: &Now) -> Done<Swept> {
         super::leases::end(room, id, LeaseState::Revoked, Code::Lockdown, "lockdown", None, now)?;
         swept.revoked += 1;
     }
+    // A grant is a yes that is not used up: after the lockdown somebody has to say it again.
+    swept.revoked += super::rules::revoke_grants(room, by, now)?;
     Ok(Ok(swept))
 }
 

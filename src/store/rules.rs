@@ -170,3 +170,16 @@ pub fn revoke_grant(room: &mut Room<'_>, id: GrantId, by: &Approver, now: &Now) 
     room.audit(now, "grant.revoked", None, json!({ "grant": id, "approver": by }))?;
     Ok(Ok(()))
 }
+
+/// Takes every session grant back; how many there were.
+pub fn revoke_grants(room: &mut Room<'_>, by: &Approver, now: &Now) -> Result<u64, StoreError> {
+    let sql = "UPDATE grants SET removed = 1 WHERE removed = 0 RETURNING id, expires_wall";
+    let rows: Vec<(String, i64)> =
+        room.db.prepare_cached(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    let mut held = 0;
+    for (id, expires) in rows {
+        room.audit(now, "grant.revoked", None, json!({ "grant": id, "approver": by }))?;
+        held += u64::from(expires > now.wall_ms);
+    }
+    Ok(held)
+}
