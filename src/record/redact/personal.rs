@@ -206,11 +206,17 @@ fn is_card(digits: &[u8], text: &[u8]) -> bool {
         }
         _ => false,
     };
-    let groups = text.split(|b| !b.is_ascii_digit());
-    issued
-        && luhn(digits)
-        && groups.clone().all(|group| group.len() >= 3)
-        && (text.len() == digits.len() || groups.count() <= 5)
+    issued && luhn(digits) && (text.len() == digits.len() || is_grouped_as_cards_are(text))
+}
+
+/// Fours with what is left at the end, or 4-6-5 and 4-6-4: other columns of numbers are no card.
+fn is_grouped_as_cards_are(text: &[u8]) -> bool {
+    let groups: Vec<usize> = text.split(|b| !b.is_ascii_digit()).map(<[u8]>::len).collect();
+    match groups.as_slice() {
+        [4, 6, 4 | 5] => true,
+        [fours @ .., last] => fours.iter().all(|&len| len == 4) && matches!(last, 1..=4),
+        [] => false,
+    }
 }
 
 fn luhn(digits: &[u8]) -> bool {
@@ -370,6 +376,7 @@ mod tests {
         );
         assert_eq!(hidden("card 4111 1111 1111 1111 exp"), ["4111 1111 1111 1111"]);
         assert_eq!(hidden("5500005555555559"), ["5500005555555559"]);
+        assert_eq!(hidden("amex 3782 822463 10005 ok"), ["3782 822463 10005"]);
         assert_eq!(hidden("ssn 219-09-9999"), ["219-09-9999"]);
         assert_eq!(hidden("to GB82 WEST 1234 5698 7654 32 now"), ["GB82 WEST 1234 5698 7654 32"]);
         assert_eq!(hidden("FR1420041010050500013M02606"), ["FR1420041010050500013M02606"]);
@@ -386,6 +393,7 @@ mod tests {
             "icon@2x.png",
             "left-pad@1.3.0",
             "4111111111111112",
+            "46725 5396 9728",
             "2026-12-01 10:11:12.123456789",
             "@@ -1,2 +1,2 @@",
             "+1234567",
