@@ -83,8 +83,8 @@ pub enum Internet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Processes and threads together. Held at level `full` for ordinary users; elsewhere the kernel counts all of the
-    /// user's.
+    /// Processes and threads together. A command that reaches it is ended; where the kernel counts the command's alone
+    /// (level `full`, a user namespace) it refuses more at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
     /// Private memory of one process.
@@ -110,6 +110,70 @@ impl Limits {
         cpu_s: None,
         wall_s: None,
     };
+
+    /// One bound; `None` where there is none.
+    pub const fn of(&self, bound: Bound) -> Option<u64> {
+        match bound {
+            Bound::Processes => self.processes,
+            Bound::Memory => self.memory_bytes,
+            Bound::File => self.file_bytes,
+            Bound::Processor => self.cpu_s,
+            Bound::Wall => self.wall_s,
+        }
+    }
+
+    /// One bound in words: `60 s from start to end`.
+    pub fn words(&self, bound: Bound) -> Option<String> {
+        let most = self.of(bound)?;
+        Some(match bound {
+            Bound::Processes => format!("{most} processes"),
+            Bound::Memory => format!("{} of memory in one process", bytes(most)),
+            Bound::File => format!("{} in one file", bytes(most)),
+            Bound::Processor => format!("{most} s of processor time in one process"),
+            Bound::Wall => format!("{most} s from start to end"),
+        })
+    }
+
+    /// All of them in words.
+    pub fn sentence(&self) -> Option<String> {
+        let all: Vec<String> = Bound::ALL.into_iter().filter_map(|bound| self.words(bound)).collect();
+        (!all.is_empty()).then(|| format!("it may use at most {}", all.join(", ")))
+    }
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.into_iter().find(|(unit, _)| count >= *unit && count % unit == 0) {
+        Some((unit, name)) => format!("{} {name}", count / unit),
+        None => format!("{count} bytes"),
+    }
+}
+
+/// One of [`Limits`]: which of them ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    Processes,
+    Memory,
+    File,
+    Processor,
+    Wall,
+}
+
+impl Bound {
+    pub const ALL: [Bound; 5] = [Bound::Processes, Bound::Memory, Bound::File, Bound::Processor, Bound::Wall];
+
+    /// The key of the policy that sets it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Bound::Processes => "processes",
+            Bound::Memory => "memory_mib",
+            Bound::File => "file_mib",
+            Bound::Processor => "cpu_s",
+            Bound::Wall => "wall_s",
+        }
+    }
 }
 
 /// The ceiling of one run. Paths are absolute.
@@ -297,6 +361,15 @@ mod tests {
         let other = FenceSpec { level: Level::Full, ..spec.clone() };
         assert_ne!(other.digest().unwrap(), spec.digest().unwrap());
         assert!(serde_json::from_str::<FenceSpec>(&text.replacen('{', "{\"more\":1,", 1)).is_err());
+    }
+
+    #[test]
+    fn a_limit_is_said_in_the_largest_whole_unit() {
+        let limits = Limits { processes: Some(7), memory_bytes: Some(3 << 20), cpu_s: None, ..Limits::DEFAULT };
+        let limits = Limits { file_bytes: Some(1025), wall_s: Some(60), ..limits };
+        let wanted = "it may use at most 7 processes, 3 MiB of memory in one process, 1025 bytes in one file, \
+                      60 s from start to end";
+        assert_eq!(limits.sentence().unwrap(), wanted);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How did a run end, and what did the fence do?
 
+use super::fence::Bound;
 use super::states::Execution;
 use super::{Bytes, Digest};
 use crate::assess::Class;
@@ -87,6 +88,9 @@ pub struct Outcome {
     /// The same in words.
     #[serde(default)]
     pub fence: String,
+    /// The limit that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bound>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -109,6 +113,7 @@ impl Outcome {
             duration_ms: 0,
             level: None,
             fence: String::new(),
+            limit: None,
             refused: Vec::new(),
             quarantined: Vec::new(),
             captured: Vec::new(),

@@ -6,7 +6,7 @@
 use super::*;
 use crate::assess::Class;
 use crate::authorize::FenceSpec;
-use crate::authorize::fence::{Level, Require};
+use crate::authorize::fence::{Level, Limits, Require};
 use crate::facts::Bytes;
 use std::ffi::OsString;
 use std::fs;
@@ -42,6 +42,7 @@ fn entry_point() {
         hidden: bytes("BATTERY_HIDDEN").into_iter().collect(),
         masked: vec!["/run".into()],
         shown: bytes("PROBE").into_iter().collect(),
+        limits: std::env::var("BATTERY_LIMITS").map_or(Limits::DEFAULT, |text| serde_json::from_str(&text).unwrap()),
         ..FenceSpec::of(class)
     };
     let plan = Plan {
@@ -71,6 +72,9 @@ fn entry_point() {
         Ok(outcome) => {
             if std::env::var_os("BATTERY_REFUSED").is_some() {
                 println!("REFUSED {:?}", outcome.refused);
+            }
+            if std::env::var_os("BATTERY_LIMITS").is_some() {
+                println!("{:?}", outcome.limit);
             }
             if std::env::var_os("BATTERY_NOTES").is_some() {
                 println!("{:?}", outcome.notes);

@@ -15,11 +15,14 @@ mod everyday;
 mod fence;
 mod init;
 #[cfg(test)]
+mod limited;
+#[cfg(test)]
 mod oracle;
 mod runner;
 pub mod signals;
 mod supervise;
 mod sys;
+mod tree;
 
 pub use child::{Signals, Step};
 pub use fence::{

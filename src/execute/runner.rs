@@ -4,12 +4,12 @@
 use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
 use super::fence::{Fence, FenceError, room::Room, sys as room};
 use super::signals::{self, Held};
-use super::supervise::{self, Refused, Supervisor, Until};
+use super::supervise::{self, Refused, Supervisor, Until, Watched};
 use super::sys::{self, Forked};
 use super::{descriptors, environment};
 use crate::assess::Class;
 use crate::authorize::FenceSpec;
-use crate::authorize::fence::{Level, Require};
+use crate::authorize::fence::{Bound, Level, Limits, Require};
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -87,6 +87,8 @@ pub struct Outcome {
     pub duration: Duration,
     /// The fence that held it, in words.
     pub fence: String,
+    /// The limit that ended it.
+    pub limit: Option<Bound>,
     /// What the fence refused, as the kernel told it.
     pub refused: Vec<Refused>,
     /// What differed from a run without a fence.
@@ -109,8 +111,7 @@ pub struct Blocked {
     /// end is the command's.
     alone: bool,
     supervisor: Option<Supervisor>,
-    /// How long it may take.
-    wall: Option<Duration>,
+    limits: Limits,
 }
 
 /// The command, running.
@@ -120,7 +121,7 @@ pub struct Running {
     pid: libc::pid_t,
     process: OwnedFd,
     supervisor: Supervisor,
-    deadline: Option<Instant>,
+    limits: Limits,
     status: OwnedFd,
     since: Instant,
     fence: String,
@@ -242,7 +243,7 @@ impl Start {
             notes,
             alone,
             supervisor: None,
-            wall: self.spec.limits.wall_s.map(Duration::from_secs),
+            limits: self.spec.limits,
         };
         let introduced = child.fence.room.as_ref().map_or(Ok(()), |room| blocked.introduce(room));
         // Our copies of the child's ends: without closing them, its silence could not be heard.
@@ -321,9 +322,8 @@ impl Blocked {
         let (fence, notes) = (std::mem::take(&mut self.fence), std::mem::take(&mut self.notes));
         let pid = std::mem::replace(&mut self.pid, 0);
         let since = Instant::now();
-        let deadline = self.wall.map(|wall| since + wall);
-        let alone = self.alone && adopts;
-        let running = Running { pid, process, supervisor, deadline, status, since, fence, notes, alone };
+        let (alone, limits) = (self.alone && adopts, self.limits);
+        let running = Running { pid, process, supervisor, limits, status, since, fence, notes, alone };
         signals::forward_to(running.pid);
         // From here on, what was held is passed on.
         self.held = None;
@@ -352,9 +352,14 @@ impl Running {
     /// # Errors
     /// [`FenceError::Step`]: bash could not be started, nothing ran. Anything else: nobody knows how it ended.
     pub fn wait(mut self) -> Result<Outcome, FenceError> {
-        let mut attended = self.supervisor.attend(&self.process, self.deadline);
-        if let Ok(Until::Over) = attended {
-            self.notes.push("ended: its time was over".to_owned());
+        let Limits { processes, wall_s, .. } = self.limits;
+        // A deadline beyond what the clock can say is none.
+        let deadline = wall_s.and_then(|wall| self.since.checked_add(Duration::from_secs(wall)));
+        let watched = Watched { pid: self.pid, deadline, processes };
+        let mut attended = self.supervisor.attend(&self.process, Some(watched));
+        let mut limit = None;
+        if let Ok(Until::Over(bound)) = attended {
+            limit = Some(bound);
             // It may have ended by itself just now.
             let _ = sys::send_signal(self.pid, libc::SIGKILL);
             attended = self.supervisor.attend(&self.process, None);
@@ -382,8 +387,29 @@ impl Running {
             Ended::Exit(libc::WEXITSTATUS(status) as u8)
         };
         let refused = self.supervisor.refused.into_iter().collect();
-        Ok(Outcome { ended, duration, fence: self.fence, refused, notes: self.notes })
+        let limit = limit.or_else(|| limit_of(&self.limits, ended, sys::used_by_children()));
+        if let Some(words) = limit.and_then(|bound| self.limits.words(bound)) {
+            self.notes.push(format!("ended by a limit: {words}"));
+        }
+        Ok(Outcome { ended, duration, fence: self.fence, limit, refused, notes: self.notes })
     }
+}
+
+/// The limit that the kernel held and by which a run ended: from the signal that it sends for it, and from what was used.
+fn limit_of(limits: &Limits, ended: Ended, used: sys::Used) -> Option<Bound> {
+    let at_least = |most: Option<u64>, used: u64| most.is_some_and(|most| used >= most);
+    let died_of = |signal: i32| i32::from(ended.status()) == 128 + signal;
+    if died_of(libc::SIGXFSZ) && limits.file_bytes.is_some() {
+        return Some(Bound::File);
+    }
+    let processor =
+        died_of(libc::SIGXCPU) || died_of(libc::SIGKILL) && at_least(limits.cpu_s, used.processor.as_secs());
+    if processor && limits.cpu_s.is_some() {
+        return Some(Bound::Processor);
+    }
+    // The kernel refuses memory without a signal. A failed command whose largest process had nearly all of it ran out.
+    let nearly = limits.memory_bytes.map(|most| most / 4 * 3);
+    (ended.status() != 0 && at_least(nearly, used.largest_bytes)).then_some(Bound::Memory)
 }
 
 /// This many rounds of killing; a command that forks faster is left to the system and noted.

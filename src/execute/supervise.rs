@@ -7,14 +7,18 @@
 
 use super::fence::seccomp::{self, Fate, Wanted};
 use super::sys::{self, Told};
+use super::tree;
+use crate::authorize::fence::Bound;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// How often a running command's processes are counted.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// So many different refusals of one run are remembered.
 const REMEMBERED_MAX: usize = 16;
 /// Longest path that is looked at.
@@ -85,32 +89,75 @@ pub fn receive(from: &OwnedFd, wanted: Wanted, temporary: Option<PathBuf>) -> st
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     Ended,
-    /// Its time was over.
-    Over,
+    /// It reached this limit.
+    Over(Bound),
+}
+
+/// What of a run's limits is watched from outside, since the kernel does not hold it, or holds it without a word.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// The child.
+    pub pid: libc::pid_t,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
+}
+
+impl Watched {
+    /// The limit that is reached now.
+    fn reached(&self, now: Instant) -> Option<Bound> {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            return Some(Bound::Wall);
+        }
+        let most = self.processes?;
+        (tree::count(self.pid, most) >= most).then_some(Bound::Processes)
+    }
+
+    /// How long until it is worth looking again.
+    fn pause(&self, now: Instant) -> Option<Duration> {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        match (left, self.processes) {
+            (left, None) => left,
+            (None, Some(_)) => Some(LOOK_EVERY),
+            (Some(left), Some(_)) => Some(left.min(LOOK_EVERY)),
+        }
+    }
 }
 
 impl Supervisor {
-    /// Answers until the process behind `process` has ended.
+    /// Answers until the process behind `process` has ended, or has reached what is watched.
     ///
     /// # Errors
     /// The kernel cannot say; the command may still run.
-    pub fn attend(&mut self, process: &OwnedFd, deadline: Option<Instant>) -> std::io::Result<Until> {
+    pub fn attend(&mut self, process: &OwnedFd, watched: Option<Watched>) -> std::io::Result<Until> {
         let mut listening = true;
+        let mut look = Instant::now() + LOOK_EVERY;
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            // A wait too long for the kernel ends early, and begins again.
-            let wait = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
-            let mut watched = [
+            let now = Instant::now();
+            if let Some(one) = &watched
+                && (now >= look || one.deadline.is_some_and(|deadline| now >= deadline))
+            {
+                if let Some(bound) = one.reached(now) {
+                    return Ok(Until::Over(bound));
+                }
+                look = now + LOOK_EVERY;
+            }
+            let pause = watched.as_ref().and_then(|one| one.pause(now));
+            // A wait too long for the kernel ends early, and begins again. Up to the next millisecond: not too early.
+            let wait = pause.map_or(PollTimeout::NONE, |pause| {
+                PollTimeout::try_from(pause + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+            });
+            let mut polled = [
                 PollFd::new(process.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
             ];
             let count = if listening { 2 } else { 1 };
-            match poll(&mut watched[..count], wait) {
-                Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(Until::Over),
+            match poll(&mut polled[..count], wait) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let [ended, told] = watched.map(|one| one.revents().unwrap_or(PollFlags::empty()));
+            let [ended, told] = polled.map(|one| one.revents().unwrap_or(PollFlags::empty()));
             if told.contains(PollFlags::POLLIN) {
                 self.answer();
             } else if told.contains(PollFlags::POLLHUP) {

@@ -218,6 +218,7 @@ fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
     if fence.signals {
         out.push("it may send signals to other processes".to_owned());
     }
+    out.extend(fence.limits.sentence());
     out.push(format!("held at level {}", fence.level.name()));
     out
 }

@@ -3,7 +3,7 @@
 //! `docs/protocol.md` is this file for people; a test compares the names. Nothing here acts.
 
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
-use crate::authorize::fence::Level;
+use crate::authorize::fence::{Bound, Level};
 use crate::authorize::{FenceSpec, Quarantined};
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
@@ -323,6 +323,9 @@ pub struct Outcome {
     /// The fence that was really applied, in words (`landlock: write in /w; no network`); empty if none was.
     #[serde(default)]
     pub fence: String,
+    /// The limit that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bound>,
     /// What the fence was seen to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<crate::authorize::Refused>,
@@ -345,6 +348,7 @@ impl Outcome {
             duration_ms: 0,
             level: None,
             fence: String::new(),
+            limit: None,
             refused: Vec::new(),
             quarantined: Vec::new(),
             captured: Vec::new(),

@@ -447,7 +447,7 @@ impl Shell {
 /// # Errors
 /// A status that is none.
 pub fn outcome(said_by_shell: p::Outcome) -> Result<Outcome, Trouble> {
-    let p::Outcome { ended, duration_ms, level, fence, refused, quarantined, captured, notes } = said_by_shell;
+    let p::Outcome { ended, duration_ms, level, fence, limit, refused, quarantined, captured, notes } = said_by_shell;
     let text = |text: &str| said(&visible(text)).truncated(1024).into_string();
     let (end, why) = match ended {
         p::Ended::Exit(code) => (End::Exit(u8::try_from(code).map_err(|_| malformed("exit"))?), None),
@@ -462,6 +462,7 @@ pub fn outcome(said_by_shell: p::Outcome) -> Result<Outcome, Trouble> {
         duration_ms,
         level: level.map(|level| level.name().to_owned()),
         fence: text(&fence),
+        limit,
         refused: refused.into_iter().take(OUTCOME_ROWS_MAX).map(refusal).collect(),
         quarantined: quarantined.into_iter().take(OUTCOME_ROWS_MAX).collect(),
         captured: captured.into_iter().take(OUTCOME_ROWS_MAX).collect(),

@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod redact;
+pub mod signing;
 pub mod visible;
 
 pub use redact::{Context, Redacted, Redactor};

@@ -30,7 +30,7 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let asked = Asked::of(&call);
     let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
     let spec = temporary::made(fence_of(&granted).clone());
-    let (class, command) = (spec.class, call.command.clone());
+    let (class, limits, command) = (spec.class, spec.limits, call.command.clone());
     let watch = Watch::begin(&spec);
     let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
@@ -38,7 +38,7 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
     protect(&dirs, watch, &claimed, &mut outcome);
-    if let Some(line) = said::refused(&outcome, class, &command) {
+    if let Some(line) = said::ended(&outcome, &limits).or_else(|| said::refused(&outcome, class, &command)) {
         streams::say_err(&line);
     }
     Ok(report(&dirs, &mut gate, &claimed, outcome))
@@ -124,6 +124,7 @@ fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -
         duration_ms: outcome.duration.as_millis().try_into().unwrap_or(u64::MAX),
         level: Level::ALL.into_iter().find(|level| outcome.fence.starts_with(level.name())),
         fence: outcome.fence,
+        limit: outcome.limit,
         refused: outcome.refused.into_iter().map(refusal).collect(),
         notes: outcome.notes,
         ..crate::gate::protocol::Outcome::only(ended)

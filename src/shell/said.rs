@@ -1,12 +1,20 @@
-//! What is the agent told when the fence refused something? One line after the command's own output, and only where the
-//! command failed: what was refused, why, and the form that asks for more where that helps.
+//! What is the agent told when the fence refused something or a limit ended the command? One line after the command's
+//! own output, and only where the command failed: what it was, why, and the form that asks for more where that helps.
 
 use crate::assess::Class;
+use crate::authorize::fence::Limits;
 use crate::execute::{Outcome, Refused};
 use std::ffi::OsStr;
 
 /// A longer command is not said again.
 const COMMAND_BYTES_MAX: usize = 200;
+
+/// The line about the limit that ended it, its end included; `None` where none did.
+pub fn ended(outcome: &Outcome, limits: &Limits) -> Option<String> {
+    let bound = outcome.limit?;
+    let words = limits.words(bound)?;
+    Some(format!("tollgate: a limit ended it: {words} (policy: [fence.limits] {})\n", bound.key()))
+}
 
 /// The line, its end included; `None` where there is nothing to say.
 pub fn refused(outcome: &Outcome, class: Class, command: &OsStr) -> Option<String> {
@@ -60,7 +68,15 @@ mod tests {
     fn outcome(status: u8, refused: &[(&str, bool, bool)]) -> Outcome {
         let refused = refused.iter().map(|&(call, network, file)| Refused { call: call.to_owned(), network, file });
         let (fence, notes) = (String::new(), Vec::new());
-        Outcome { ended: Ended::Exit(status), duration: Duration::ZERO, fence, refused: refused.collect(), notes }
+        let limit = None;
+        Outcome {
+            ended: Ended::Exit(status),
+            duration: Duration::ZERO,
+            fence,
+            limit,
+            refused: refused.collect(),
+            notes,
+        }
     }
 
     #[test]

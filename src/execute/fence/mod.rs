@@ -34,7 +34,7 @@ pub const RESIDUE_LANDLOCK: &[&str] = &[
     "paths inside a writable root cannot be made read-only (.git/hooks, .git/config, agents' configuration)",
     "above read: mode, owner, times and attributes of the user's own files outside can be changed",
     "/tmp, /dev/shm and new pseudo-terminals are not writable; TMPDIR names the session's own directory",
-    "the number of processes is not bounded",
+    "the number of processes is counted a few times a second only, and a command that reaches its limit ends",
 ];
 
 const CAP_CHOWN: u32 = 0;
@@ -161,7 +161,9 @@ fn limits(spec: &FenceSpec, level: Level) -> Result<Vec<(u32, u64, u64)>, FenceE
     for (resource, most) in wanted {
         let Some(most) = most else { continue };
         let (soft, hard) = sys::bounds(resource).map_err(|errno| FenceError::Fork(error(errno)))?;
-        limits.push((resource, soft.min(most), hard.min(most)));
+        // Of processor time the kernel says a word first, by a signal, where there is something left to say it in.
+        let last = if resource == libc::RLIMIT_CPU { most.saturating_add(1) } else { most };
+        limits.push((resource, soft.min(most), hard.min(last)));
     }
     Ok(limits)
 }
