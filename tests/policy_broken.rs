@@ -6,14 +6,14 @@ use tollgate::policy::{Layer, LayerKind, Policy, PolicyError};
 
 /// Text, line, and what the message and its remedy say.
 const BROKEN: &[(&str, Option<usize>, &str)] = &[
-    ("", Some(1), "missing field `version`"),
+    ("", Some(1), "`version` is missing. Begin the file with `version = 1`"),
     ("version = 2", Some(1), "Write `version = 1`"),
-    ("version = \"1\"", Some(1), "invalid type"),
+    ("version = \"1\"", Some(1), "here stands the text \"1\", and a whole number is wanted"),
     ("version = 1\n[autonomy", Some(2), "Correct the line"),
     ("version = 1\nversion = 1", Some(2), "duplicate key"),
     ("version = 1\n[autonmy]\nlevel = \"full\"", Some(2), "Write `autonomy`"),
     ("version = 1\n[autonomy]\nlevl = \"full\"", Some(3), "Write `level`"),
-    ("version = 1\n[autonomy]\nlevel = \"fulll\"", Some(3), "Write one of: readonly, supervised, full"),
+    ("version = 1\n[autonomy]\nlevel = \"fulll\"", Some(3), "Write `full`"),
     ("version = 1\n[autonomy]\nauto_approve = [\"a\",\n \"bash x\"]", Some(4), "Approve such commands one by one"),
     ("version = 1\n[autonomy]\nauto_approve = [\"git $X\"]", Some(3), "Write literal words"),
     ("version = 1\n[tiers.supervised]\nwrite = \"alow\"", Some(3), "Write `allow`"),
@@ -22,7 +22,7 @@ const BROKEN: &[(&str, Option<usize>, &str)] = &[
     ("version = 1\n[[rule]]\nid = \"a\"\nthen = \"block\"\nwhen = {}", Some(5), "Give it a condition"),
     ("version = 1\n[[rule]]\nid = \"A!\"\nthen = \"block\"\nwhen.program = \"x\"", Some(3), "Use up to 64 of a-z"),
     ("version = 1\n[[rule]]\nid = \"a\"\nthen = \"bloc\"\nwhen.program = \"x\"", Some(4), "Write `block`"),
-    ("version = 1\n[[rule]]\nid = \"a\"\nwhen.program = \"x\"", Some(2), "missing field `then`"),
+    ("version = 1\n[[rule]]\nid = \"a\"\nwhen.program = \"x\"", Some(2), "`then` is missing. Add `then"),
     ("version = 1\n[[rule]]\nid = \"a\"\nthen = \"block\"\nwhen.progam = \"x\"", Some(5), "Write `program`"),
     ("version = 1\n[[rule]]\nid = \"a\"\nthen = \"block\"\nwhen.program = \"[\"", Some(5), "is no pattern"),
     ("version = 1\n[[rule]]\nid = \"a\"\nthen = \"block\"\nwhen.args = []", Some(5), "empty list"),
@@ -70,7 +70,22 @@ const BROKEN: &[(&str, Option<usize>, &str)] = &[
     ("version = 1\n[notify]\ncommand = [\"notify-send\"]", Some(3), "whole path"),
     ("version = 1\n[origin.background]\nthen = \"allow\"", Some(3), "unknown value `allow`"),
     ("version = 1\n[fence]\nwrite = \"none\"", Some(3), "unknown value `none`"),
-    ("version = 1\n[audit]\nx = 1", Some(2), "`audit` is not available"),
+    ("version = 1\nautonomy = \"full\"", Some(2), "here stands the text \"full\", and a table is wanted"),
+    ("version = 1\n[autonomy]\ntier = \"full\"", Some(3), "Write `level`"),
+    ("version = 1\n[autonomy]\nlevel = \"ful\"", Some(3), "Write `full`"),
+    ("version = 1\n[tiers.supervised]\nwrite = \"ask\"", Some(3), "Write `prompt`"),
+    ("version = 1\n[tiers.supervised]\nwrite = true", Some(3), "here stands no text, and a word is wanted"),
+    ("version = 1\n[approvers]\nsame_user = \"no\"", Some(3), "true or false is wanted"),
+    ("version = 1\n[approvers]\nuids = \"root\"", Some(3), "a list is wanted"),
+    ("version = 1\n[wait]\npark_s = -1", Some(3), "the number `-1`, and a whole number is wanted"),
+    ("version = 1\n[audit]\nretention = 1", Some(3), "Write `retention_days`"),
+    ("version = 1\n[audit]\nretention_days = 0", Some(3), "from 1 to"),
+    ("version = 1\n[audit]\ncheckpoint_dir = \"here\"", Some(3), "Write the whole path"),
+    ("version = 1\n[audit]\ncapture = { wrote = true }", Some(3), "Write `write`"),
+    ("version = 1\n[hook]\nallow_unfenced = 1", Some(3), "true or false is wanted"),
+    ("version = 1\n[fence]\nscratch = true", Some(3), "`scratch` is not available"),
+    ("version = 1\n[fence.limits]\nprocesses = 0", Some(3), "from 1 to"),
+    ("version = 1\n[fence.limits]\nmemory = 1", Some(3), "Write `memory_mib`"),
     ("version = 1\n[catalogue]\nfiles = [\"absent.toml\"]", Some(3), "there is no file"),
     ("version = 1\n[catalogue]\nfiles = [\"../x.toml\"]", Some(3), "Name a file beside it"),
 ];
@@ -130,11 +145,58 @@ fn every_broken_policy_is_refused_with_file_line_and_remedy() {
 }
 
 #[test]
+fn one_look_names_every_fault_there_is() {
+    let place = Place::new();
+    let many = "version = 1\n[autonomy]\ntier = \"full\"\n[wait]\npark_s = \"long\"\nrequest_s = 20\nlease = 3\n\
+        [[rule]]\nid = \"a\"\nthen = \"ask\"\nwhen.program = \"x\"\n[[rule]]\nid = \"b\"\nthen = \"block\"\nwhen.programm = \"x\"\n\
+        [colour]\nx = 1\n";
+    place.write("system.toml", many);
+    let error = place.load().expect_err("wrong in many places");
+    let mut lines: Vec<_> = error.all().map(|one| one.line).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [3, 5, 7, 10, 15, 16].map(Some), "{error:?}");
+    assert!(error.to_string().contains("and 5 more"), "{error}");
+    assert!(error.all().all(|one| one.more.is_empty() || one == &error));
+
+    // What each part means is looked at everywhere too, and so are the tests it carries.
+    let meaning = "version = 1\n[wait]\npark_s = 0\n[limits]\ndenials = 99\n[[rule]]\nid = \"A\"\nthen = \"block\"\nwhen.program = \"x\"\n\
+        [[rule]]\nid = \"b\"\nthen = \"block\"\nwhen.time = \"now\"\n[autonomy]\nlevel = \"none\"\n";
+    place.write("system.toml", meaning);
+    let error = place.load().expect_err("wrong in many places");
+    let lines: Vec<_> = error.all().map(|one| one.line).collect();
+    assert_eq!(lines.len(), 5, "{error:?}");
+    assert!([3, 5, 7, 13, 15].iter().all(|line| lines.contains(&Some(*line))), "{error:?}");
+    place.write("system.toml", "version = 1\n[tests]\nallow = [\"touch a\",\n\"touch b\"]\nblock = [\"ls\"]\n");
+    let error = place.load().expect_err("three tests fail");
+    assert_eq!(error.all().map(|one| one.line).collect::<Vec<_>>(), [3, 4, 5].map(Some), "{error:?}");
+
+    // And so is every layer.
+    place.write("system.toml", "version = 2\n");
+    place.write("user/policy.toml", "version = 3\n");
+    let error = place.load().expect_err("wrong in both");
+    assert_eq!(error.all().count(), 2, "{error:?}");
+}
+
+#[test]
+fn what_the_record_and_the_hook_do_is_said_by_the_topmost_layer_and_kept() {
+    let text = "version = 1\n[audit]\nretention_days = 90\ncheckpoint_dir = \"/var/backups\"\nstderr_tail = false\n\
+        capture = { install = true }\n[hook]\nallow_unfenced = true\n[fence.limits]\nmemory_mib = 512\n";
+    let policy = Policy::from_text(Path::new("p.toml"), text).expect("a policy");
+    let audit = policy.audit();
+    assert_eq!((audit.retention_days, audit.stderr_tail), (Some(90), Some(false)));
+    assert_eq!(audit.checkpoint_dir.as_deref(), Some("/var/backups"));
+    use tollgate::assess::Class;
+    assert!(audit.capture.of(Class::Install) && !audit.capture.of(Class::Write));
+    assert!(policy.hook_allows_unfenced() && !Policy::built_in().hook_allows_unfenced());
+    assert_eq!(policy.fence_limits().memory_mib, Some(512));
+}
+
+#[test]
 fn a_lower_layer_that_loosens_is_refused() {
     let place = Place::new();
     let above = "version = 1\n[autonomy]\nlevel = \"supervised\"\n[approvers]\nsame_user = false\nuids = [0]\n\
         [approvers.needed]\ndestructive = 2\n[origin.background]\nthen = \"block\"\n[limits]\ndenials = 2\n\
-        [fence]\nrequire = \"full\"\n[[rule]]\nid = \"top\"\nthen = \"block\"\nwhen.program = \"psql\"\n";
+        [fence]\nrequire = \"full\"\nlimits = { wall_s = 60 }\n[[rule]]\nid = \"top\"\nthen = \"block\"\nwhen.program = \"psql\"\n";
     place.write("system.toml", above);
     for (text, line) in [
         ("version = 1\n[tiers.supervised]\nwrite = \"allow\"\n", 3),
@@ -152,6 +214,10 @@ fn a_lower_layer_that_loosens_is_refused() {
         ("version = 1\n[env]\nvolatile = [\"X\"]\n", 3),
         ("version = 1\n[wait]\nrequest_s = 601\n", 3),
         ("version = 1\n[gate]\nenabled = false\n", 3),
+        ("version = 1\n[fence.limits]\nprocesses = 1025\n", 3),
+        ("version = 1\n[fence.limits]\nwall_s = 61\n", 3),
+        ("version = 1\n[audit]\nretention_days = 400\n", 2),
+        ("version = 1\n[hook]\nallow_unfenced = true\n", 2),
     ] {
         place.write("user/policy.toml", text);
         place.refused("user/policy.toml", Some(line), "");
@@ -255,6 +321,10 @@ fn the_version_changes_with_what_is_decided_and_with_nothing_else() {
         "[env]\nsecret = [\"X\"]",
         "[notify]\ncommand = [\"/bin/true\"]",
         "[gate]\nenabled = false",
+        "[fence.limits]\nwall_s = 5",
+        "[audit]\nretention_days = 30",
+        "[audit.capture]\nwrite = true",
+        "[hook]\nallow_unfenced = true",
     ] {
         versions.push(policy(&format!("version = 1\n{other}\n")));
     }

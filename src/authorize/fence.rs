@@ -3,6 +3,7 @@
 
 use super::{Bytes, Digest};
 use crate::assess::Class;
+use crate::facts::limits;
 use serde::{Deserialize, Serialize};
 
 /// How much of the kernel holds a command.
@@ -104,9 +105,9 @@ pub struct Limits {
 impl Limits {
     /// What holds where the policy says nothing.
     pub const DEFAULT: Limits = Limits {
-        processes: Some(1024),
-        memory_bytes: Some(64 << 30),
-        file_bytes: Some(64 << 30),
+        processes: Some(limits::FENCE_PROCESSES),
+        memory_bytes: Some(limits::FENCE_MEMORY_MIB << 20),
+        file_bytes: Some(limits::FENCE_FILE_MIB << 20),
         cpu_s: None,
         wall_s: None,
     };

@@ -111,8 +111,11 @@ fn named(file: Option<&Path>) -> Result<Policy, Failure> {
 }
 
 fn refused(error: PolicyError) -> Failure {
-    let line = error.line.map(|line| format!(":{line}")).unwrap_or_default();
-    Failure::no(format!("{}{line}: {}", error.path.display(), error.message), error.remedy)
+    let others = match error.more.len() {
+        0 => String::new(),
+        n => format!(" ({n} more: see `tollgate policy check`)"),
+    };
+    Failure::no(format!("{}: {}{others}", error.place(), error.message), error.remedy)
 }
 
 fn show(origin: bool, json: bool) -> Done {
@@ -171,7 +174,7 @@ fn of_files() -> Result<PolicyAnswer, Failure> {
 
 fn check(files: Vec<PathBuf>, json: bool) -> Done {
     let mut page = Page::open();
-    let mut wrong = None;
+    let mut wrong: Vec<PolicyError> = Vec::new();
     let checked: Vec<_> = if files.is_empty() {
         vec![in_use()?]
     } else {
@@ -181,30 +184,36 @@ fn check(files: Vec<PathBuf>, json: bool) -> Done {
         match checked {
             Ok(policy) if json => page.json(&json!({"right": true, "version": policy.version()}))?,
             Ok(policy) => page.line(&format!(
-                "The policy is right: tier {}, {} rules, version {}.",
+                "The policy is right: tier {}, {}, version {}.",
                 visible(&policy.tier().name),
-                policy.values().rules.len(),
+                counted(policy.values().rules.len(), "rule"),
                 policy.version()
             ))?,
-            Err(error) if json => {
-                page.json(&json!({"right": false, "file": error.path, "line": error.line, "message": error.message,
-                    "remedy": error.remedy}))?;
-                wrong = Some(error);
-            }
-            // Every file is looked at; each that is wrong is said, the last one by the exit.
-            Err(error) => {
-                if let Some(earlier) = wrong.replace(error) {
-                    page.line(&visible(&earlier.to_string()))?;
-                }
-            }
+            Err(error) => wrong.extend(error.all().map(|one| PolicyError { more: Vec::new(), ..one.clone() })),
         }
     }
+    if json {
+        wrong.iter().try_for_each(|one| {
+            page.json(&json!({"right": false, "file": one.path, "line": one.line, "message": one.message,
+                "remedy": one.remedy}))
+        })?;
+    }
+    let last = wrong.pop();
+    if !json {
+        // Everything that is wrong is said, the last of it by the exit.
+        wrong.iter().try_for_each(|one| page.line(&visible(&one.to_string())))?;
+    }
     page.flush()?;
-    match wrong {
+    match last {
         None => Ok(ExitCode::SUCCESS),
         Some(_) if json => Ok(ExitCode::from(1)),
         Some(error) => Err(refused(error)),
     }
+}
+
+/// `1 rule`, `2 rules`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn explain(command: &str, file: Option<&Path>, json: bool) -> Done {
@@ -242,7 +251,7 @@ fn explain(command: &str, file: Option<&Path>, json: bool) -> Done {
     let added = &policy.values().catalogue;
     if !added.files.is_empty() {
         let lowers = if added.may_lower { ", which may say less than is built in" } else { "" };
-        page.line(&format!("the policy adds {} files to the catalogue{lowers}", added.files.len()))?;
+        page.line(&format!("the policy adds {} to the catalogue{lowers}", counted(added.files.len(), "file")))?;
     }
     page.line(&format!(
         "{}: {} ({})",
@@ -280,7 +289,7 @@ fn test(files: Vec<PathBuf>, json: bool) -> Done {
         }
     }
     if !json {
-        page.line(&format!("{count} tests, {failed} failed."))?;
+        page.line(&format!("{}, {failed} failed.", counted(count, "test")))?;
     }
     page.flush()?;
     Ok(ExitCode::from(u8::from(failed > 0)))
@@ -349,7 +358,7 @@ fn changed<'r>(
         }
     }
     if !json {
-        page.line(&format!("{all} requests, {differ} answered differently, {unknown} cannot be told."))?;
+        page.line(&format!("{}, {differ} answered differently, {unknown} cannot be told.", counted(all, "request")))?;
     }
     Ok(())
 }

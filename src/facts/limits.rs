@@ -54,6 +54,11 @@ pub const PENDING_PER_UID_MAX: u64 = 200;
 /// After so many denials of the same programs and effects the next is denied without asking, for so long.
 pub const DENIALS: u64 = 3;
 pub const DENIED_FOR_S: u64 = 15 * 60;
+/// What one command may use up where the policy says nothing: processes and threads together, private memory of one
+/// process, one file.
+pub const FENCE_PROCESSES: u64 = 1024;
+pub const FENCE_MEMORY_MIB: u64 = 64 * 1024;
+pub const FENCE_FILE_MIB: u64 = 64 * 1024;
 /// Cards in one page of what waits.
 pub const PENDING_ROWS_MAX: usize = 500;
 /// One audit record as a line of JSON.

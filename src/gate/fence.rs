@@ -89,6 +89,18 @@ pub fn require(policy: &Policy, class: Class) -> Require {
     }
 }
 
+/// What one command may use up: as the policy says, else as without it.
+fn limits(built_in: Limits, policy: &model::FenceLimits) -> Limits {
+    let bytes = |mib: Option<u64>| mib.map(|mib| mib << 20);
+    Limits {
+        processes: policy.processes.or(built_in.processes),
+        memory_bytes: bytes(policy.memory_mib).or(built_in.memory_bytes),
+        file_bytes: bytes(policy.file_mib).or(built_in.file_bytes),
+        cpu_s: policy.cpu_s.or(built_in.cpu_s),
+        wall_s: policy.wall_s.or(built_in.wall_s),
+    }
+}
+
 /// A path the command's effects name outside the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
@@ -113,7 +125,7 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     // A person who says yes takes what there is.
     spec.require = if ground.require.takes(spec.level) { ground.require } else { Require::Either };
     spec.users = users_of(uid, class);
-    spec.limits = ground.limits;
+    spec.limits = limits(ground.limits, policy.fence_limits());
     spec.unix_sockets = has(|effect| matches!(effect, Effect::UnixSocket(_)));
     spec.signals = signals;
     spec.processes = if looks_at_processes { View::Host } else { View::Own };
@@ -318,6 +330,14 @@ mod tests {
             assert_eq!(ground.level(uid, class), level, "{full} {require:?} {uid} {class}");
             assert_eq!(ground.offers(uid, class).map(model::Word::name), Some(level.name()));
         }
+    }
+
+    #[test]
+    fn a_policy_limits_what_it_names_and_nothing_else() {
+        assert_eq!(limits(Limits::DEFAULT, &model::FenceLimits::default()), Limits::DEFAULT);
+        let policy = model::FenceLimits { memory_mib: Some(2), wall_s: Some(9), ..model::FenceLimits::default() };
+        let want = Limits { memory_bytes: Some(2 << 20), wall_s: Some(9), ..Limits::DEFAULT };
+        assert_eq!(limits(Limits::DEFAULT, &policy), want);
     }
 
     #[test]

@@ -199,11 +199,10 @@ impl Gate {
         if *additions == self.assessor.borrow().0 {
             return Ok(policy);
         }
-        let assessor = Assessor::knowing(additions).map_err(|e| PolicyError {
-            path: additions.files.first().map(|(name, _)| PathBuf::from(name)).unwrap_or_default(),
-            line: None,
-            message: format!("cannot be taught to the workers: {e}"),
-            remedy: "Shorten the files of [catalogue]".to_owned(),
+        let assessor = Assessor::knowing(additions).map_err(|e| {
+            let path = additions.files.first().map(|(name, _)| PathBuf::from(name)).unwrap_or_default();
+            let message = format!("cannot be taught to the workers: {e}");
+            PolicyError::new(&path, message, "Shorten the files of [catalogue]")
         })?;
         *self.assessor.borrow_mut() = (additions.clone(), Arc::new(assessor));
         Ok(policy)

@@ -26,6 +26,7 @@ pub struct Values {
     pub paths: model::Paths,
     /// The weakest fence in which a class runs unasked.
     pub fence: BTreeMap<&'static str, Level>,
+    pub fence_limits: model::FenceLimits,
     pub request_s: u64,
     pub lease_s: u64,
     pub park_s: u64,
@@ -45,6 +46,8 @@ pub struct Values {
     pub catalogue: Additions,
     pub notify: Vec<model::Notify>,
     pub enabled: bool,
+    pub audit: model::Audit,
+    pub hook: model::Hook,
 }
 
 /// A rule and whether it may only tighten.
@@ -329,6 +332,21 @@ impl Policy {
 
     pub(super) fn unattended(&self) -> Unattended {
         self.values.background
+    }
+
+    /// What one command may use up; what is left out is as without any file.
+    pub fn fence_limits(&self) -> &model::FenceLimits {
+        &self.values.fence_limits
+    }
+
+    /// What is recorded and how long it is kept.
+    pub fn audit(&self) -> &model::Audit {
+        &self.values.audit
+    }
+
+    /// Whether the advisory hook may answer allow, although nothing fences what then runs.
+    pub fn hook_allows_unfenced(&self) -> bool {
+        self.values.hook.allow_unfenced == Some(true)
     }
 
     /// Whether prompts run unasked.

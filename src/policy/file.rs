@@ -1,20 +1,23 @@
 //! One policy file: who may have written it, what it says, and errors that name the line and the remedy.
 
-use super::locate;
 use super::model::File;
+use super::{locate, nearest};
 use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use toml::de::DeTable;
 
 /// Largest policy file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Faults of one file that are named at once.
+const FAULTS_MAX: usize = 50;
 /// Files of one layer, included ones and those of `policy.d` together.
 const FILES_MAX: usize = 64;
 
 /// Why a policy was refused as a whole. The caller keeps the policy it had.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{}{}: {message}. {remedy}", path.display(), line.map(|l| format!(":{l}")).unwrap_or_default())]
+#[error("{}: {message}. {remedy}{}", self.place(), self.others())]
 pub struct PolicyError {
     pub path: PathBuf,
     /// 1-based.
@@ -22,11 +25,46 @@ pub struct PolicyError {
     pub message: String,
     /// Begins with a verb.
     pub remedy: String,
+    /// What else is wrong; these have no more of their own.
+    pub more: Vec<PolicyError>,
 }
 
 impl PolicyError {
-    pub(super) fn new(path: &Path, message: impl Into<String>, remedy: impl Into<String>) -> PolicyError {
-        PolicyError { path: path.to_owned(), line: None, message: message.into(), remedy: remedy.into() }
+    pub fn new(path: &Path, message: impl Into<String>, remedy: impl Into<String>) -> PolicyError {
+        PolicyError {
+            path: path.to_owned(),
+            line: None,
+            message: message.into(),
+            remedy: remedy.into(),
+            more: Vec::new(),
+        }
+    }
+
+    /// All of them as one, the first in front.
+    pub(super) fn gathered(errors: Vec<PolicyError>) -> Option<PolicyError> {
+        let mut errors = errors.into_iter().flat_map(|mut error| {
+            let more = std::mem::take(&mut error.more);
+            std::iter::once(error).chain(more)
+        });
+        let first = errors.next()?;
+        Some(PolicyError { more: errors.collect(), ..first })
+    }
+
+    /// Itself and what else is wrong.
+    pub fn all(&self) -> impl Iterator<Item = &PolicyError> {
+        std::iter::once(self).chain(&self.more)
+    }
+
+    /// `FILE:LINE`, or the file where no line is to blame.
+    pub fn place(&self) -> String {
+        format!("{}{}", self.path.display(), self.line.map(|line| format!(":{line}")).unwrap_or_default())
+    }
+
+    fn others(&self) -> String {
+        match self.more.len() {
+            0 => String::new(),
+            n => format!(" (and {n} more: `tollgate policy check` lists them)"),
+        }
     }
 }
 
@@ -244,13 +282,33 @@ fn owned(path: &Path, meta: &std::fs::Metadata, uid: u32) -> Result<(), PolicyEr
 }
 
 /// # Errors
-/// The text is no such file; with the line and, for an unknown key, the nearest known one.
+/// The text is no such file; with the line and, for an unknown key, the nearest known one. What is wrong is left out and
+/// the rest read again, so that one look names more than one fault.
 pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, PolicyError> {
-    toml::from_str(text).map_err(|e| {
+    let fault = |e: &toml::de::Error| {
         let line = e.span().map(|span| locate::line_of(text, span.start));
-        let (message, remedy) = explain(e.message());
-        PolicyError { path: path.to_owned(), line, message, remedy }
-    })
+        let (message, remedy) = told(e.message());
+        PolicyError { line, ..PolicyError::new(path, message, remedy) }
+    };
+    let (mut table, broken) = DeTable::parse_recoverable(text);
+    if let Some(error) = PolicyError::gathered(broken.iter().map(fault).collect()) {
+        return Err(error);
+    }
+    let mut faults = Vec::new();
+    loop {
+        let error = match T::deserialize(toml::Deserializer::from(table.clone())) {
+            Ok(read) => match PolicyError::gathered(faults) {
+                None => return Ok(read),
+                Some(error) => return Err(error),
+            },
+            Err(error) => error,
+        };
+        faults.push(fault(&error));
+        let left_out = error.span().is_some_and(|span| locate::take_out(table.get_mut(), span.start));
+        if !left_out || faults.len() >= FAULTS_MAX {
+            return Err(PolicyError::gathered(faults).unwrap_or_else(|| fault(&error)));
+        }
+    }
 }
 
 /// # Errors
@@ -266,27 +324,79 @@ pub fn version(path: &Path, text: &str, version: u32) -> Result<(), PolicyError>
 
 /// Tables the format keeps for later, and why they are refused now: a table that is accepted acts.
 const RESERVED: &[(&str, &str)] = &[
-    ("audit", "Take it out: what is recorded cannot be configured yet"),
-    ("hook", "Take it out: there is no advisory hook yet"),
+    ("scratch", "Take it out: a throw-away view of everything cannot be had yet"),
+    ("loopback", "Take it out: write has a loopback of its own, the classes above it have the machine's"),
 ];
 
-/// The parser's message and a remedy; for an unknown key, the nearest known one.
-fn explain(message: &str) -> (String, String) {
+/// The parser's message and a remedy, in the words of somebody who writes policies; for an unknown key, the nearest
+/// known one.
+fn told(message: &str) -> (String, String) {
+    let message = message.replace('\n', ", ");
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    if let Some((unknown, known)) = quoted.split_first()
-        && message.starts_with("unknown")
-    {
-        if let Some((_, why)) = RESERVED.iter().find(|(name, _)| name == unknown) {
-            return (format!("`{unknown}` is not available"), (*why).to_owned());
-        }
-        let nearest = known.iter().max_by(|a, b| strsim::jaro(a, unknown).total_cmp(&strsim::jaro(b, unknown)));
-        if let Some(nearest) = nearest {
+    if let Some((unknown, known)) = quoted.split_first() {
+        if message.starts_with("unknown") {
+            if let Some((_, why)) = RESERVED.iter().find(|(name, _)| name == unknown) {
+                return (format!("`{unknown}` is not available"), (*why).to_owned());
+            }
             let kind = if message.starts_with("unknown variant") { "value" } else { "key" };
-            return (
-                format!("unknown {kind} `{unknown}`"),
-                format!("Write `{nearest}`, the nearest of: {}", known.join(", ")),
-            );
+            return (format!("unknown {kind} `{unknown}`"), nearest::remedy(unknown, known));
+        }
+        if message.starts_with("missing field") {
+            let remedy = match *unknown {
+                "version" => "Begin the file with `version = 1`".to_owned(),
+                "then" => "Add `then = \"prompt\"`, or `\"block\"` or `\"allow\"`".to_owned(),
+                "id" => "Add `id = \"…\"`, a name for the rule".to_owned(),
+                other => format!("Add `{other} = …`"),
+            };
+            return (format!("`{unknown}` is missing"), remedy);
         }
     }
-    (message.replace('\n', " "), "Correct the line".to_owned())
+    let kinds = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    if let Some((found, wanted)) = kinds.and_then(|kinds| kinds.split_once(", expected ")) {
+        let (found, wanted) = (kind(found), kind(wanted));
+        let remedy = match wanted.as_str() {
+            "a table" => "Write it as a table: `[name]` on a line of its own, its keys below",
+            "a list" => "Write it as a list: `[\"…\", \"…\"]`",
+            "text" => "Write it in quotes: `\"…\"`",
+            "true or false" => "Write `true` or `false`, without quotes",
+            "a whole number" => "Write a whole number that is not negative, without quotes",
+            _ => "Write what is wanted there",
+        };
+        return (format!("here stands {found}, and {wanted} is wanted"), remedy.to_owned());
+    }
+    // What the parser says where one of a few words is wanted.
+    if message.starts_with("wanted ") {
+        return (
+            "here stands no text, and a word is wanted".to_owned(),
+            "Write the word in quotes: `\"…\"`".to_owned(),
+        );
+    }
+    if message.starts_with("duplicate key") {
+        return ("the key stands here a second time (duplicate key)".to_owned(), "Keep one of the two".to_owned());
+    }
+    (format!("this is no TOML: {message}"), "Correct the line".to_owned())
+}
+
+/// A kind of value without the names that types have in the program.
+fn kind(text: &str) -> String {
+    let text = text.trim();
+    let first = text.split(' ').next().unwrap_or_default();
+    match first {
+        "u8" | "u16" | "u32" | "u64" | "i64" | "usize" => "a whole number".to_owned(),
+        "struct" | "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        "string" if text == "string" => "text".to_owned(),
+        "string" => format!("the text {}", text.trim_start_matches("string ")),
+        "boolean" => text.trim_start_matches("boolean ").to_owned(),
+        "integer" => format!("the number {}", text.trim_start_matches("integer ")),
+        "floating" => format!("the number {}", text.trim_start_matches("floating point ")),
+        "a" => match text {
+            "a string" => "text".to_owned(),
+            "a map" => "a table".to_owned(),
+            "a sequence" => "a list".to_owned(),
+            "a boolean" => "true or false".to_owned(),
+            other => other.to_owned(),
+        },
+        _ => text.to_owned(),
+    }
 }

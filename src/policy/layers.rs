@@ -64,14 +64,18 @@ impl Policy {
     /// # Errors
     /// Any file of any layer is wrong, or a test that a policy carries fails.
     pub fn load(layers: &[Layer], uid: u32) -> Result<Policy, PolicyError> {
-        let mut read = Vec::new();
+        let (mut read, mut faults) = (Vec::new(), Vec::new());
         for layer in layers {
-            let documents = layer.read(uid)?;
-            if !documents.is_empty() {
-                read.push((layer.kind, documents));
+            match layer.read(uid) {
+                Ok(documents) if documents.is_empty() => {}
+                Ok(documents) => read.push((layer.kind, documents)),
+                Err(fault) => faults.push(fault),
             }
         }
-        fold::fold(&read)
+        match PolicyError::gathered(faults) {
+            Some(error) => Err(error),
+            None => fold::fold(&read),
+        }
     }
 
     /// One policy from its text, as a topmost layer.

@@ -1,6 +1,6 @@
 //! On which line of the file does that value stand?
 
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// The line (from 1) of the value with these keys, or of the nearest thing around it that is there.
 pub fn line(text: &str, keys: &[String]) -> Option<usize> {
@@ -23,6 +23,46 @@ pub fn line(text: &str, keys: &[String]) -> Option<usize> {
         }
     }
     Some(line_of(text, value.span().start))
+}
+
+/// Takes out the entry of a top-level table, or the whole element of a list of tables, that this byte belongs to; no
+/// entry, where none does. A rule goes as a whole: without the key that is wrong it would be wrong again.
+pub fn take_out(table: &mut DeTable<'_>, offset: usize) -> bool {
+    let has = |span: std::ops::Range<usize>| span.contains(&offset) || span.start == offset;
+    let at = table.iter().find(|(key, value)| has(key.span()) || within(value, offset));
+    let Some(key) = at.map(|(key, _)| key.get_ref().to_string()) else { return false };
+    let inner = match table.get_mut(key.as_str()).map(toml::Spanned::get_mut) {
+        Some(DeValue::Array(array)) => {
+            let before = array.len();
+            *array = array.iter().filter(|one| !within(one, offset)).cloned().fold(DeArray::new(), |mut kept, one| {
+                kept.push(one);
+                kept
+            });
+            array.len() < before
+        }
+        Some(DeValue::Table(inner)) => {
+            let found = inner.iter().find(|(key, value)| has(key.span()) || within(value, offset));
+            let name = found.map(|(key, _)| key.get_ref().to_string());
+            name.is_some_and(|name| inner.remove(name.as_str()).is_some())
+        }
+        Some(_) | None => false,
+    };
+    inner || table.remove(key.as_str()).is_some()
+}
+
+/// Whether a byte belongs to a value or to something in it: a table's own span is its header only.
+fn within(value: &toml::Spanned<DeValue<'_>>, offset: usize) -> bool {
+    let span = value.span();
+    if span.contains(&offset) {
+        return true;
+    }
+    match value.get_ref() {
+        DeValue::Table(table) => table.iter().any(|(key, value)| key.span().contains(&offset) || within(value, offset)),
+        DeValue::Array(array) => array.iter().any(|one| within(one, offset)),
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
+            false
+        }
+    }
 }
 
 /// The line of a byte.

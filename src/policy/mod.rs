@@ -17,6 +17,7 @@ mod judge;
 mod layers;
 mod locate;
 pub mod model;
+mod nearest;
 mod pattern;
 mod place;
 mod project;

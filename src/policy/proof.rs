@@ -26,20 +26,20 @@ pub struct Proved {
     pub failed: Option<String>,
 }
 
-/// # Errors
-/// The first test of this file that fails, or cannot be run.
-pub fn hold(policy: &Policy, document: &Document) -> Result<(), PolicyError> {
-    let mut count = 0;
-    each(policy, document, &mut |keys, proved| {
+/// What is wrong with the tests of this file: each that fails, or why they cannot be run.
+pub fn failures(policy: &Policy, document: &Document) -> Vec<PolicyError> {
+    let (mut count, mut failed) = (0, Vec::new());
+    let done = each(policy, document, &mut |keys, proved| {
         count += 1;
         if count > TESTS_MAX {
             return Err(document.wrong(&keys, format!("more than {TESTS_MAX} tests"), "Take some out"));
         }
-        match proved.failed {
-            None => Ok(()),
-            Some(why) => Err(document.wrong(&keys, format!("a test fails: {why}"), "Correct the rule or the test")),
-        }
-    })
+        let fault = |why| document.wrong(&keys, format!("a test fails: {why}"), "Correct the rule or the test");
+        failed.extend(proved.failed.map(fault));
+        Ok(())
+    });
+    failed.extend(done.err());
+    failed
 }
 
 type See<'s> = &'s mut dyn FnMut(Vec<String>, Proved) -> Result<(), PolicyError>;

@@ -54,6 +54,10 @@ pub struct File {
     pub notify: Option<Notify>,
     #[serde(default)]
     pub gate: Switch,
+    #[serde(default)]
+    pub audit: Audit,
+    #[serde(default)]
+    pub hook: Hook,
     /// Commands and what this policy must say to them; it is not used unless it does.
     #[serde(default)]
     pub tests: Option<Tests>,
@@ -263,6 +267,30 @@ pub struct Fence {
     pub network: Option<Level>,
     pub install: Option<Level>,
     pub destructive: Option<Level>,
+    /// What one command may use up.
+    #[serde(default)]
+    pub limits: FenceLimits,
+}
+
+/// What one command may use up, in any class. A lower layer only takes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FenceLimits {
+    /// Processes and threads together; 1024 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Private memory of one process, in MiB; 65536 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// One file, in MiB; 65536 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_mib: Option<u64>,
+    /// Processor time of one process, in seconds; without end where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<u64>,
+    /// From start to end, in seconds; without end where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<u64>,
 }
 
 /// How long things wait, in seconds.
@@ -408,6 +436,63 @@ const fn read() -> Class {
 pub struct Switch {
     /// `false`: what would wait runs unasked, recorded. Only in the topmost layer; blocks stay.
     pub enabled: Option<bool>,
+}
+
+/// What is recorded and how long it is kept. Only in the topmost layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    /// Days that what has ended is kept; for good where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<u64>,
+    /// A directory, by its whole path, that checkpoints of the record are also written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_dir: Option<String>,
+    /// Whether the end of a failed command's standard error is kept, redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr_tail: Option<bool>,
+    /// Classes whose output is hashed for the record.
+    #[serde(default)]
+    pub capture: Capture,
+}
+
+/// Yes or no for some classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+}
+
+impl Capture {
+    /// Whether this class is captured; not, where nothing is said.
+    pub const fn of(&self, class: Class) -> bool {
+        let said = match class {
+            Class::Read => self.read,
+            Class::Write => self.write,
+            Class::Network => self.network,
+            Class::Install => self.install,
+            Class::Destructive => self.destructive,
+        };
+        matches!(said, Some(true))
+    }
+}
+
+/// The advisory hook that agents ask before they run something themselves. Only in the topmost layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hook {
+    /// Whether `tollgate hook` may answer allow: what it allows then runs outside any fence, recorded as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_unfenced: Option<bool>,
 }
 
 /// What a project may say about itself: it only tightens, and nothing else is read from it.
