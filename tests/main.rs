@@ -22,6 +22,7 @@ mod policy_shipped;
 mod policy_table;
 mod readme;
 mod redact_properties;
+mod script_files;
 mod shell_manners;
 mod store_durability;
 mod store_faults;

@@ -52,6 +52,9 @@ pub struct Question {
     pub secret_names: Vec<String>,
     /// What was found out about names of programs. One that is not here is taken for what it is called.
     pub programs: Vec<Program>,
+    /// Bash is to check the syntax and to run nothing.
+    #[serde(default)]
+    pub checks_only: bool,
 }
 
 /// What a name of a program stands for on this machine, as somebody found out who may look at files.
@@ -89,6 +92,7 @@ impl Question {
             home: None,
             secret_names: Vec::new(),
             programs: Vec::new(),
+            checks_only: false,
         }
     }
 }

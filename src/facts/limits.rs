@@ -2,6 +2,8 @@
 
 /// Longest command text that is analysed. Longer text is `unanalysed`.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;
+/// Longest script that is read from a file; what is longer than a command text is `unanalysed`.
+pub const SCRIPT_BYTES_MAX: usize = 512 * 1024;
 /// Deepest nesting of one kind of opener (also unclosed ones) before parsing.
 pub const NESTING_PER_KIND_MAX: usize = 12;
 /// Deepest nesting of `[`: a subscript inside a subscript is evaluated again at every level.
@@ -72,6 +74,7 @@ pub const HISTORY_ROWS_DEFAULT: usize = 50;
 // A command escaped as JSON (6 bytes for one, at worst) must fit a line beside the environment.
 const _: () = assert!(AUDIT_LINES_MAX * AUDIT_LINE_BYTES_MAX * 2 < LINE_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX * 6 < LINE_BYTES_MAX / 2);
+const _: () = assert!(COMMAND_BYTES_MAX <= SCRIPT_BYTES_MAX && SCRIPT_BYTES_MAX * 6 < LINE_BYTES_MAX);
 const _: () = assert!(LEASE_TTL_DESTRUCTIVE_S <= LEASE_TTL_S && PARK_WAIT_S < REQUEST_TTL_S);
 const _: () = assert!(PENDING_PER_SESSION_MAX <= PENDING_PER_UID_MAX);
 const _: () = assert!(NESTING_PER_KIND_MAX <= NESTING_TOTAL_MAX && HISTORY_ROWS_DEFAULT <= HISTORY_ROWS_MAX);

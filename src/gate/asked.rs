@@ -4,7 +4,7 @@ use super::accounts;
 use super::dirs;
 use super::identity::{Finder, Trusts, Who};
 use super::peers::{Identity, Peer};
-use super::protocol::{FILE_CWD, Stdin, Submit};
+use super::protocol::{FILE_CWD, Source, Stdin, Submit};
 use super::trouble::Trouble;
 use crate::assess::{Dialect, Question};
 use crate::authorize::subject::{Account, Place, SUBJECT_VERSION, Stdin as BoundStdin, What};
@@ -158,7 +158,14 @@ impl Asked {
                 .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
                 .collect(),
             programs: Vec::new(),
+            checks_only: checks_only(&self.submit.options),
         }
+    }
+
+    /// The script it comes from, as named.
+    pub fn script(&self) -> Option<&Path> {
+        let named = || self.submit.positional.first().map(Bytes::path);
+        (self.submit.source == Source::Script).then(named).flatten()
     }
 
     /// Whether everything the first room reads is UTF-8.
@@ -190,7 +197,11 @@ impl Asked {
         influence.sort_unstable();
         let facts = SubjectFacts {
             v: SUBJECT_VERSION,
-            what: What::Text,
+            what: match submit.source {
+                Source::Text => What::Text,
+                Source::Script => What::Script,
+                Source::Session => What::Session,
+            },
             origin: self.origin,
             command: command_tag(key, submit),
             command_bytes: submit.command.0.len() as u64,
@@ -245,6 +256,15 @@ fn described(exe: &Path, label: Option<&str>) -> String {
         Some(label) => format!("{exe} (says it is {})", visible(label)),
         None => exe,
     }
+}
+
+/// Whether bash is only to check the syntax (`-n`). An interactive one runs it all the same.
+fn checks_only(options: &[Bytes]) -> bool {
+    let is = |option: &Bytes, name: &[u8]| option.0 == name;
+    let named = options.windows(2).any(|pair| is(&pair[0], b"-o") && is(&pair[1], b"noexec"));
+    let off = [&b"+n"[..], b"-i", b"+o"];
+    (named || options.iter().any(|option| is(option, b"-n")))
+        && !options.iter().any(|option| off.contains(&option.as_bytes()))
 }
 
 /// What an exact always-rule is about: the command as it would be read, whoever asks and whenever.

@@ -53,6 +53,11 @@ pub fn collect(
         card,
     };
     let mut found = Finder { asked, programs, depth, files: Files::new(asked), seen: BTreeSet::new(), facts };
+    if depth == Depth::Content
+        && let Some(script) = asked.script()
+    {
+        found.read_as_code(&asked.cwd_path().join(script), "it is the script", true);
+    }
     for segment in &assessment.segments {
         found.programs(segment);
         if depth == Depth::Content {
@@ -159,24 +164,28 @@ impl Finder<'_> {
     fn code(&mut self, segment: &Segment) {
         let root = self.asked.workspace.clone();
         for code in closure::of(segment, self.asked.cwd_path(), root.as_deref()) {
-            let Ok(path) = std::fs::canonicalize(&code.path) else {
-                if code.named {
-                    self.unbound(&format!("{} ({}): it is not there", code.path.display(), code.reason));
-                }
-                continue;
-            };
-            if !path.is_file() || !self.first(1, &path) {
-                continue;
+            self.read_as_code(&code.path, &code.reason, code.named);
+        }
+    }
+
+    fn read_as_code(&mut self, path: &Path, reason: &str, named: bool) {
+        let Ok(path) = std::fs::canonicalize(path) else {
+            if named {
+                self.unbound(&format!("{} ({reason}): it is not there", path.display()));
             }
-            match self.files.whole(&path, false) {
-                Ok(Seen { file, unbound }) => {
-                    self.facts.closure.push(CodeFile { file, reason: code.reason });
-                    if let Some(why) = unbound {
-                        self.unbound(&why);
-                    }
+            return;
+        };
+        if !path.is_file() || !self.first(1, &path) {
+            return;
+        }
+        match self.files.whole(&path, false) {
+            Ok(Seen { file, unbound }) => {
+                self.facts.closure.push(CodeFile { file, reason: reason.to_owned() });
+                if let Some(why) = unbound {
+                    self.unbound(&why);
                 }
-                Err(why) => self.unbound(&why),
             }
+            Err(why) => self.unbound(&why),
         }
     }
 

@@ -169,14 +169,29 @@ pub enum Stdin {
     Stream,
 }
 
+/// Where the text of a submit comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The command line.
+    #[default]
+    Text,
+    /// A file, whose path is `$0`.
+    Script,
+    /// One of several commands that came in on standard input, after what the ones before it left.
+    Session,
+}
+
 /// `request.submit`: run this. No field can make the verdict laxer; class, digests, session and cwd are the gate's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submit {
-    /// Exactly the text after `-c`.
+    /// Exactly the text that bash will read.
     pub command: Bytes,
+    #[serde(default)]
+    pub source: Source,
     pub argv0: Bytes,
     pub dialect: Dialect,
-    /// Shell options as given (`-l`, `-e`, `-O extglob` …), `-c` left out.
+    /// Shell options as given (`-l`, `-e`, `-O extglob` …), `-c` and `-s` left out.
     #[serde(default)]
     pub options: Vec<Bytes>,
     /// `$0 $1 …` after the command.

@@ -2,30 +2,69 @@
 //! ignored and never passed through.
 
 use crate::assess::Dialect;
+use crate::gate::protocol::Source;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Run one command string.
-    Run(Call),
+    /// Run this text, `$0 $1 …` being these words.
+    Command { how: How, command: OsString, positional: Vec<OsString> },
+    /// Run the script in this file with these arguments.
+    Script { how: How, file: OsString, arguments: Vec<OsString> },
+    /// Run commands as they come in on standard input, `$1 …` being these words. `interactive`: it was said so; a
+    /// terminal says it too.
+    Commands { how: How, interactive: bool, arguments: Vec<OsString> },
     /// `--version` or `--help`: the real bash answers, or we do under our own name.
     Tell { as_bash: bool, option: &'static str },
 }
 
-/// One command string and how bash is to take it.
+/// How bash is to take what it is given, wherever that comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct How {
+    pub argv0: OsString,
+    pub dialect: Dialect,
+    /// As given, one option or option argument each, `-c` and `-s` left out.
+    pub options: Vec<OsString>,
+    /// The same for the real bash: start-up files are left to [`How::bash`].
+    pub passed: Vec<OsString>,
+}
+
+impl How {
+    /// The real bash's argv up to what it shall run. Whatever the caller said about start-up files, none is read: their
+    /// code was not part of the text.
+    pub fn bash(&self) -> Vec<OsString> {
+        let mut bash: Vec<OsString> = vec![self.argv0.clone(), "--noprofile".into(), "--norc".into()];
+        bash.extend(self.passed.iter().cloned());
+        bash
+    }
+}
+
+/// One text to run, and how bash is to take it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub argv0: OsString,
     pub dialect: Dialect,
     /// As given, one option or option argument each, `-c` left out.
     pub options: Vec<OsString>,
+    pub source: Source,
     pub command: OsString,
     /// `$0 $1 …`
     pub positional: Vec<OsString>,
-    /// The real bash's whole argv: no start-up files, options, `-c`, the rest.
+    /// The real bash's whole argv.
     pub bash: Vec<OsString>,
+}
+
+impl Call {
+    /// Of a text that bash is given as such.
+    pub fn of_text(how: How, command: OsString, positional: Vec<OsString>) -> Call {
+        let mut bash = how.bash();
+        bash.extend(["-c".into(), "--".into(), command.clone()]);
+        bash.extend(positional.iter().cloned());
+        let How { argv0, dialect, options, passed: _ } = how;
+        Call { argv0, dialect, options, source: Source::Text, command, positional, bash }
+    }
 }
 
 /// Why the command line is not supported. Exit status 2.
@@ -37,15 +76,12 @@ pub enum Unsupported {
     Argument(String),
     #[error("{0} {1} is not supported: it can change what a text means")]
     Setting(String, String),
-    #[error("scripts in files and on standard input are not supported yet")]
-    Script,
 }
 
 impl Unsupported {
     /// What to do instead.
     pub const fn next(&self) -> &'static str {
         match self {
-            Unsupported::Script => "Use -c 'COMMAND'",
             Unsupported::Option(_) | Unsupported::Argument(_) | Unsupported::Setting(..) => "Leave it out",
         }
     }
@@ -77,7 +113,7 @@ const LONG: &[(&str, Long)] = &[
     ("version", Long::Tell("--version")),
 ];
 
-/// Letters that leave the meaning of a text alone. Not `-k` (assignments anywhere), `-H` (history), `-D`, `-s`.
+/// Letters that leave the meaning of a text alone. Not `-k` (assignments anywhere), `-H` (history), `-D`.
 const LETTERS: &[u8] = b"abefhilmnprtuvxCEPT";
 /// Letters that may be switched off as well.
 const LETTERS_OFF: &[u8] = b"abefhmnuvxCEPT";
@@ -184,7 +220,7 @@ pub fn read(args: &[OsString], posix: bool) -> Result<Wish, Unsupported> {
         }
     }
 
-    let mut takes_command = false;
+    let (mut takes_command, mut takes_input, mut interactive) = (false, false, false);
     while let Some(arg) = args.get(at).map(|arg| arg.as_bytes()) {
         let (sign, letters) = match arg {
             [sign @ (b'-' | b'+'), letters @ ..] => (*sign, letters),
@@ -201,6 +237,7 @@ pub fn read(args: &[OsString], posix: bool) -> Result<Wish, Unsupported> {
             let option = OsString::from_vec(vec![sign, letter]);
             match letter {
                 b'c' if sign == b'-' => takes_command = true,
+                b's' if sign == b'-' => takes_input = true,
                 b'o' | b'O' => {
                     let allowed = if letter == b'o' { SET } else { SHOPT };
                     let value = args.get(at).ok_or_else(|| Unsupported::Argument(shown(arg)))?.clone();
@@ -220,6 +257,7 @@ pub fn read(args: &[OsString], posix: bool) -> Result<Wish, Unsupported> {
                     if !allowed.contains(&letter) {
                         return Err(Unsupported::Option(shown(option.as_bytes())));
                     }
+                    interactive |= letter == b'i';
                     for list in [&mut options, &mut passed] {
                         list.push(option.clone());
                     }
@@ -227,19 +265,17 @@ pub fn read(args: &[OsString], posix: bool) -> Result<Wish, Unsupported> {
             }
         }
     }
-    if !takes_command {
-        return Err(Unsupported::Script);
-    }
-    let command = args.get(at).ok_or_else(|| Unsupported::Argument("-c".into()))?.clone();
-    let positional = args[at + 1..].to_vec();
-
-    // Whatever the caller said about start-up files: none is read, their code was not part of the text.
-    let mut bash: Vec<OsString> = vec![argv0.clone(), "--noprofile".into(), "--norc".into()];
-    bash.append(&mut passed);
-    bash.extend(["-c".into(), "--".into(), command.clone()]);
-    bash.extend(positional.iter().cloned());
     let dialect = if sh { Dialect::Sh } else { Dialect::Bash };
-    Ok(Wish::Run(Call { argv0, dialect, options, command, positional, bash }))
+    let how = How { argv0, dialect, options, passed };
+    let mut rest = args[at.min(args.len())..].iter().cloned();
+    if takes_command {
+        let command = rest.next().ok_or_else(|| Unsupported::Argument("-c".into()))?;
+        return Ok(Wish::Command { how, command, positional: rest.collect() });
+    }
+    if !takes_input && let Some(file) = rest.next() {
+        return Ok(Wish::Script { how, file, arguments: rest.collect() });
+    }
+    Ok(Wish::Commands { how, interactive, arguments: rest.collect() })
 }
 
 fn base_name(argv0: &OsStr) -> &[u8] {
@@ -267,7 +303,7 @@ mod tests {
     #[track_caller]
     fn call(line: &[&str]) -> Call {
         match of(line) {
-            Ok(Wish::Run(call)) => call,
+            Ok(Wish::Command { how, command, positional }) => Call::of_text(how, command, positional),
             other => panic!("{line:?}: {other:?}"),
         }
     }
@@ -330,7 +366,28 @@ mod tests {
         assert_eq!(call(&["bash", "-o", "posix", "-c", "C"]).dialect, Dialect::Sh);
         assert!(call(&["dash", "-c", "C"]).bash.contains(&"--posix".into()));
         let args = ["bash", "-c", "C"].map(OsString::from);
-        assert!(matches!(read(&args, true), Ok(Wish::Run(Call { dialect: Dialect::Sh, .. }))));
+        let Ok(Wish::Command { how, .. }) = read(&args, true) else { panic!("a command") };
+        assert_eq!(how.dialect, Dialect::Sh);
+    }
+
+    #[test]
+    fn without_a_command_string_the_first_word_is_a_script_and_no_word_is_standard_input() {
+        let script = |line: &[&str]| match of(line) {
+            Ok(Wish::Script { how, file, arguments }) => (how.options, file, arguments),
+            other => panic!("{line:?}: {other:?}"),
+        };
+        assert_eq!(script(&["bash", "f", "-x", "b"]), (vec![], "f".into(), vec!["-x".into(), "b".into()]));
+        assert_eq!(script(&["bash", "-eu", "--", "-f"]), (vec!["-e".into(), "-u".into()], "-f".into(), vec![]));
+        assert_eq!(script(&["sh", "-n", "f"]), (vec!["-n".into()], "f".into(), vec![]));
+        let commands = |line: &[&str]| match of(line) {
+            Ok(Wish::Commands { how, interactive, arguments }) => (how.options, interactive, arguments),
+            other => panic!("{line:?}: {other:?}"),
+        };
+        assert_eq!(commands(&["bash"]), (vec![], false, vec![]));
+        assert_eq!(commands(&[]), (vec![], false, vec![]));
+        assert_eq!(commands(&["bash", "--norc", "-i"]), (vec!["--norc".into(), "-i".into()], true, vec![]));
+        assert_eq!(commands(&["bash", "-s", "a", "-b"]), (vec![], false, vec!["a".into(), "-b".into()]));
+        assert_eq!(commands(&["bash", "-es", "--"]), (vec!["-e".into()], false, vec![]));
     }
 
     #[test]
@@ -338,7 +395,6 @@ mod tests {
         for line in [
             &["bash", "-k", "-c", "C"] as &[_],
             &["bash", "-H", "-c", "C"],
-            &["bash", "-s"],
             &["bash", "-D", "-c", "C"],
             &["bash", "--pretty-print", "-c", "C"],
             &["bash", "--debugger", "-c", "C"],
@@ -358,9 +414,6 @@ mod tests {
             &["bash", "-c"],
             &["bash", "-lc"],
             &["bash", "--rcfile"],
-            &["bash", "script"],
-            &["bash"],
-            &[],
             &["bash", "+i", "-c", "C"],
             &["bash", "-c", "-O", "C"],
         ] {

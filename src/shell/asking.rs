@@ -36,6 +36,7 @@ impl Asked {
         };
         Asked(Submit {
             command: Bytes::from(call.command.as_os_str()),
+            source: call.source,
             argv0: Bytes::from(call.argv0.as_os_str()),
             dialect: call.dialect,
             options: list(&call.options),

@@ -1,6 +1,7 @@
 //! The agent's side: a drop-in for bash. Thin: read the command line, submit, wait, execute, report.
 //!
-//! Nothing is printed on success and one line on refusal; standard input is never read; it never dies by a signal.
+//! Nothing is printed on success and one line on refusal; standard input is read only where commands come from it; it
+//! never dies by a signal.
 
 pub mod argv;
 mod asking;
@@ -8,6 +9,7 @@ mod durable;
 mod once;
 mod refusal;
 mod said;
+mod script;
 mod streams;
 mod temporary;
 
@@ -15,6 +17,7 @@ use crate::execute::{self, Signals, signals};
 use crate::facts::environment::is_stripped;
 use argv::{Call, Wish};
 use refusal::Refusal;
+use script::{NoScript, Script};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -55,7 +58,21 @@ fn run(args: Vec<OsString>, pipe_was_default: bool) -> u8 {
     let signals = signals::take_charge(pipe_was_default);
     streams::hold();
     match argv::read(&args, std::env::var_os("POSIXLY_CORRECT").is_some()) {
-        Ok(Wish::Run(call)) => run_once(call, signals),
+        Ok(Wish::Command { how, command, positional }) => {
+            run_once(Call::of_text(how, command, positional), None, signals)
+        }
+        Ok(Wish::Script { how, file, arguments }) => match script::read(how, file, arguments) {
+            Ok((call, script)) => run_once(call, script.as_ref(), signals),
+            Err(NoScript::AsBash(said, status)) => {
+                streams::say_err(&format!("{said}\n"));
+                status
+            }
+            Err(NoScript::Refused(refusal)) => refused(&refusal),
+        },
+        Ok(Wish::Commands { .. }) => {
+            streams::say_err("tollgate: commands on standard input are not supported yet. Use -c 'COMMAND'\n");
+            USAGE
+        }
         Ok(Wish::Tell { as_bash: true, option }) => tell(&args, option, &signals),
         Ok(Wish::Tell { as_bash: false, option }) => {
             let version = env!("CARGO_PKG_VERSION");
@@ -72,14 +89,13 @@ fn run(args: Vec<OsString>, pipe_was_default: bool) -> u8 {
     }
 }
 
-fn run_once(call: Call, signals: Signals) -> u8 {
-    match once::once(call, signals) {
-        Ok(status) => status,
-        Err(refusal) => {
-            streams::say_err(&refusal.line());
-            refusal.status()
-        }
-    }
+fn run_once(call: Call, script: Option<&Script>, signals: Signals) -> u8 {
+    once::once(call, script, signals).unwrap_or_else(|refusal| refused(&refusal))
+}
+
+fn refused(refusal: &Refusal) -> u8 {
+    streams::say_err(&refusal.line());
+    refusal.status()
 }
 
 /// `bash --version` and `--help`: the real one says them, and reads nothing on the way.
@@ -102,6 +118,5 @@ fn become_bash(args: &[OsString]) -> u8 {
         }
         Err(error) => Refusal::from(error),
     };
-    streams::say_err(&refusal.line());
-    refusal.status()
+    refused(&refusal)
 }

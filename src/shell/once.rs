@@ -3,6 +3,7 @@
 use super::argv::Call;
 use super::asking::{self, Asked};
 use super::refusal::Refusal;
+use super::script::Script;
 use super::{durable, said, streams, temporary};
 use crate::assess::Class;
 use crate::authorize::fence::Level;
@@ -24,7 +25,7 @@ const HEARD_WITHIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Nothing ran, or nobody knows whether it did; the refusal says which.
-pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
+pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8, Refusal> {
     let dirs = Dirs::find()?;
     let cwd = open_cwd()?;
     let asked = Asked::of(&call);
@@ -34,6 +35,7 @@ pub fn once(call: Call, signals: Signals) -> Result<u8, Refusal> {
     let watch = Watch::begin(&spec);
     let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
+    unchanged(script).map_err(|why| not_started(&mut gate, &granted, why))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
@@ -51,6 +53,11 @@ fn open_cwd() -> Result<OwnedFd, Refusal> {
         rustix::fs::Mode::empty(),
     );
     opened.map_err(|errno| Refusal::cwd(std::io::Error::from(errno)))
+}
+
+/// What was judged is what runs.
+fn unchanged(script: Option<&Script>) -> Result<(), Refusal> {
+    script.map_or(Ok(()), Script::is_unchanged)
 }
 
 const fn fence_of(granted: &Granted) -> &FenceSpec {

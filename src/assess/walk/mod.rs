@@ -35,6 +35,9 @@ use std::rc::Rc;
 
 /// Answers for text that parses; `unanalysed` for the rest.
 pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment {
+    if question.checks_only {
+        return only_checked(question);
+    }
     let script = match parse::script(&question.text, question.dialect) {
         Ok(script) => script,
         Err(rejected) => return unanalysed(question, &rejected.to_string()),
@@ -42,6 +45,32 @@ pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment
     let mut walk = Walk::new(question, catalogue);
     walk.script(&script);
     walk.finish()
+}
+
+/// Nothing of it runs, so nothing of it matters.
+fn only_checked(question: &Question) -> Assessment {
+    let span = Span::new(0, question.text.len().min(u32::MAX as usize) as u32);
+    let text = "its syntax is checked, and nothing runs".to_owned();
+    let reason = Reason { code: Code::ShellOption, class: Class::Read, text, hint: None, span };
+    let segment = Segment {
+        span,
+        depth: 0,
+        operator: String::new(),
+        program: None,
+        argv: Vec::new(),
+        class: Class::Read,
+        reasons: vec![reason],
+        effects: Vec::new(),
+        attributes: Attributes::new(),
+    };
+    let class = Class::Read;
+    Assessment {
+        class,
+        attributes: Attributes::new(),
+        segments: vec![segment],
+        unknowns: Vec::new(),
+        names: Vec::new(),
+    }
 }
 
 /// Variables that choose which program a name is.
