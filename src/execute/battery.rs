@@ -5,8 +5,8 @@
 
 use super::*;
 use crate::assess::Class;
-use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Level, Limits, Require};
+use crate::authorize::{Digest, FenceSpec, Pin};
 use crate::facts::Bytes;
 use std::ffi::OsString;
 use std::fs;
@@ -55,6 +55,7 @@ fn entry_point() {
         cwd: fs::File::open(path("BATTERY_WORKSPACE").unwrap_or("/".into())).unwrap().into(),
         spec,
         signals: signals::take_charge(true),
+        pins: pins(),
     };
     println!("{START}");
     let blocked = match runner::prepare_breaking(plan, break_at) {
@@ -86,6 +87,13 @@ fn entry_point() {
             std::process::exit(125);
         }
     }
+}
+
+/// The files that are pinned, verified as they are now.
+fn pins() -> Vec<pin::Copy> {
+    let Ok(paths) = std::env::var("BATTERY_PIN") else { return Vec::new() };
+    let verified = |path: &str| Pin { path: path.into(), sha256: Digest::of(&fs::read(path).unwrap()) };
+    pin::copies(&paths.split(':').map(verified).collect::<Vec<_>>()).unwrap()
 }
 
 /// Runs one raw call inside a fence and prints its error number, 0 for success.

@@ -60,32 +60,34 @@ steps! {
     Guards = 11, true, "protect what runs by itself", |child| child.room(Room::guard);
     // After all that could uncover it.
     Masks = 12, true, "hide what is not its business", |child| child.room(Room::hide);
-    Devices = 13, true, "mount its own devices", |child| child.room(Room::place_devices);
+    // After all that shows them, and before their source is covered.
+    Pins = 13, true, "put the verified files in their places", |child| child.room(Room::place_pins);
+    Devices = 14, true, "mount its own devices", |child| child.room(Room::place_devices);
     // After the mounts: a descriptor from before leads around them.
-    Directory = 14, false, "enter the working directory", |child| match &child.fence.room {
+    Directory = 15, false, "enter the working directory", |child| match &child.fence.room {
         Some(room) => room.enter(),
         None => sys::enter(child.cwd.as_raw_fd()),
     };
-    Processes = 15, true, "mount its own process table", |child| child.room(Room::place_processes);
-    Limits = 16, false, "bound what it uses", |child| {
+    Processes = 16, true, "mount its own process table", |child| child.room(Room::place_processes);
+    Limits = 17, false, "bound what it uses", |child| {
         child.fence.limits.iter().try_for_each(|&(resource, soft, hard)| room::bound(resource, soft, hard))
     };
-    Capabilities = 17, false, "give up capabilities", |child| sys::keep_capabilities(child.fence.capabilities);
-    NoNewPrivileges = 18, false, "give up new privileges", |_| sys::no_new_privileges();
+    Capabilities = 18, false, "give up capabilities", |child| sys::keep_capabilities(child.fence.capabilities);
+    NoNewPrivileges = 19, false, "give up new privileges", |_| sys::no_new_privileges();
     // The first process stays behind, outside the rules: what they hold cannot look into it.
-    Split = 19, true, "leave its first process behind", |child| match &child.fence.room {
+    Split = 20, true, "leave its first process behind", |child| match &child.fence.room {
         Some(room) if room.has_own_processes() => init::split(child),
         Some(_) | None => Ok(()),
     };
     // Before the filter, which refuses to be asked for more.
-    Landlock = 20, false, "restrict itself with Landlock", |child| {
+    Landlock = 21, false, "restrict itself with Landlock", |child| {
         if let Some(room) = &child.fence.room {
             room.made_late().try_for_each(|(path, right)| child.allow(path, right.bits()))?;
         }
         sys::landlock_restrict_self(child.fence.ruleset.as_fd())
     };
     // Last: every step above makes calls that it may refuse.
-    Seccomp = 21, false, "install the system call filter", |child| {
+    Seccomp = 22, false, "install the system call filter", |child| {
         let listener = sys::install_told_filter(&child.fence.filter)?;
         sys::hand_over(child.told.as_raw_fd(), listener)
     };

@@ -18,6 +18,8 @@ mod init;
 mod limited;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod pinned;
 mod runner;
 pub mod signals;
 mod supervise;
@@ -26,7 +28,7 @@ mod tree;
 
 pub use child::{Signals, Step};
 pub use fence::{
-    FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, probe, users_of, watch, workspace,
+    FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, pin, probe, users_of, watch, workspace,
 };
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};
 pub use supervise::Refused;

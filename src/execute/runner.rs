@@ -2,7 +2,7 @@
 //! types. A [`Blocked`] child that is dropped has run nothing.
 
 use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
-use super::fence::{Fence, FenceError, room::Room, sys as room};
+use super::fence::{Fence, FenceError, pin, room::Room, sys as room};
 use super::signals::{self, Held};
 use super::supervise::{self, Refused, Supervisor, Until, Watched};
 use super::sys::{self, Forked};
@@ -48,6 +48,8 @@ pub struct Plan {
     pub spec: FenceSpec,
     /// The caller's signal state.
     pub signals: Signals,
+    /// Verified copies that take their files' places, where the level has places of its own.
+    pub pins: Vec<pin::Copy>,
 }
 
 /// Proof that the execution is recorded as about to run. Only the answer to a claim makes one; it lets one child go.
@@ -112,6 +114,7 @@ pub struct Blocked {
     alone: bool,
     supervisor: Option<Supervisor>,
     limits: Limits,
+    witness: Option<pin::Witness>,
 }
 
 /// The command, running.
@@ -127,6 +130,7 @@ pub struct Running {
     fence: String,
     notes: Vec<String>,
     alone: bool,
+    witness: Option<pin::Witness>,
 }
 
 /// Forks the child and waits until it stands inside its fence.
@@ -159,7 +163,7 @@ pub(super) fn try_out(level: Level) -> Result<(), String> {
     let spec = FenceSpec { level, require: Require::Full, users, ..FenceSpec::of(Class::Read) };
     let cwd = std::fs::File::open("/").map_err(|error| error.to_string())?.into();
     let signals = Signals { mask: sys::signal_mask(), changed: Vec::new() };
-    let plan = Plan { argv: Vec::new(), env: Vec::new(), cwd, spec, signals };
+    let plan = Plan { argv: Vec::new(), env: Vec::new(), cwd, spec, signals, pins: Vec::new() };
     prepare(plan).map(drop).map_err(|error| error.to_string())
 }
 
@@ -172,6 +176,7 @@ struct Start {
     cwd: OwnedFd,
     passed: descriptors::Passed,
     signals: Signals,
+    pins: Vec<pin::Copy>,
     break_at: Option<Step>,
 }
 
@@ -190,12 +195,13 @@ impl Start {
             cwd: plan.cwd,
             passed: descriptors::passed().map_err(FenceError::Fork)?,
             signals: plan.signals,
+            pins: plan.pins,
             break_at,
         })
     }
 
     fn at(&mut self, level: Level) -> Result<Blocked, FenceError> {
-        let fence = Fence::prepare(&self.spec, level, &self.cwd, &descriptors::streams())?;
+        let fence = Fence::prepare(&self.spec, level, &self.cwd, &descriptors::streams(), &self.pins)?;
         let words = fence.words(&self.spec);
         let env = environment::scrubbed(self.env.clone(), &self.spec, level);
         let (status, child_status) = sys::pipe()?;
@@ -232,6 +238,10 @@ impl Start {
         if !self.passed.closed.is_empty() {
             notes.push(format!("closed descriptors {:?}: neither pipes nor only read", self.passed.closed));
         }
+        if level == Level::Landlock && !self.pins.is_empty() {
+            let files = self.pins.len();
+            notes.push(format!("edits of {files} files between verification and reading were not excluded"));
+        }
         let (release, status) = (Some(release), Some(status));
         let mut blocked = Blocked {
             pid,
@@ -244,7 +254,12 @@ impl Start {
             alone,
             supervisor: None,
             limits: self.spec.limits,
+            witness: None,
         };
+        if level == Level::Full && !self.pins.is_empty() {
+            // Now, while it may be looked at: it hides later on.
+            blocked.witness = Some(pin::Witness::of(blocked.pid())?);
+        }
         let introduced = child.fence.room.as_ref().map_or(Ok(()), |room| blocked.introduce(room));
         // Our copies of the child's ends: without closing them, its silence could not be heard.
         drop(child);
@@ -255,6 +270,7 @@ impl Start {
         match read_report(blocked.status.as_ref())? {
             Some(Report::Ready) => {
                 introduced?;
+                blocked.witness.as_mut().map_or(Ok(()), |witness| witness.look(&self.pins))?;
                 let temporary = self.spec.temporary.as_ref().map(|dir| dir.path().to_owned());
                 blocked.supervisor = Some(supervise::receive(&told, wanted, temporary)?);
                 blocked.process = Some(supervise::handle(pid)?);
@@ -322,8 +338,8 @@ impl Blocked {
         let (fence, notes) = (std::mem::take(&mut self.fence), std::mem::take(&mut self.notes));
         let pid = std::mem::replace(&mut self.pid, 0);
         let since = Instant::now();
-        let (alone, limits) = (self.alone && adopts, self.limits);
-        let running = Running { pid, process, supervisor, limits, status, since, fence, notes, alone };
+        let (alone, limits, witness) = (self.alone && adopts, self.limits, self.witness.take());
+        let running = Running { pid, process, supervisor, limits, status, since, fence, notes, alone, witness };
         signals::forward_to(running.pid);
         // From here on, what was held is passed on.
         self.held = None;
@@ -380,6 +396,9 @@ impl Running {
         }
         if self.alone {
             end_stragglers(&mut self.notes);
+        }
+        for path in self.witness.iter().flat_map(pin::Witness::lost) {
+            self.notes.push(format!("pin_lost: {} was replaced during the run", path.display()));
         }
         let ended = if libc::WIFSIGNALED(status) {
             Ended::Signal(libc::WTERMSIG(status) as u8)

@@ -61,6 +61,10 @@ pub const DENIED_FOR_S: u64 = 15 * 60;
 pub const FENCE_PROCESSES: u64 = 1024;
 pub const FENCE_MEMORY_MIB: u64 = 64 * 1024;
 pub const FENCE_FILE_MIB: u64 = 64 * 1024;
+/// A verified file up to this size is copied for the run; larger ones are hashed only.
+pub const PIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// All that is copied for one run.
+pub const PINS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Cards in one page of what waits.
 pub const PENDING_ROWS_MAX: usize = 500;
 /// One audit record as a line of JSON.
@@ -76,5 +80,6 @@ const _: () = assert!(AUDIT_LINES_MAX * AUDIT_LINE_BYTES_MAX * 2 < LINE_BYTES_MA
 const _: () = assert!(COMMAND_BYTES_MAX * 6 < LINE_BYTES_MAX / 2);
 const _: () = assert!(COMMAND_BYTES_MAX <= SCRIPT_BYTES_MAX && SCRIPT_BYTES_MAX * 6 < LINE_BYTES_MAX);
 const _: () = assert!(LEASE_TTL_DESTRUCTIVE_S <= LEASE_TTL_S && PARK_WAIT_S < REQUEST_TTL_S);
+const _: () = assert!(PIN_BYTES_MAX <= PINS_BYTES_MAX);
 const _: () = assert!(PENDING_PER_SESSION_MAX <= PENDING_PER_UID_MAX);
 const _: () = assert!(NESTING_PER_KIND_MAX <= NESTING_TOTAL_MAX && HISTORY_ROWS_DEFAULT <= HISTORY_ROWS_MAX);

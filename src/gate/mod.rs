@@ -18,6 +18,7 @@ pub mod identity;
 mod notify;
 mod outcomes;
 pub mod peers;
+mod pins;
 mod prepare;
 pub mod protocol;
 mod requests;

@@ -4,7 +4,7 @@
 
 use crate::assess::{Attributes, Class, Dialect, Reason, Span};
 use crate::authorize::fence::{Bound, Level};
-use crate::authorize::{FenceSpec, Quarantined};
+use crate::authorize::{FenceSpec, Pin, Quarantined};
 pub use crate::facts::Bytes;
 use crate::facts::codes::Code;
 use crate::policy::{Cells, Decision, Policy, PolicyError, Recorded, Verdict};
@@ -240,6 +240,12 @@ pub struct LeaseOffer {
     pub lease: String,
     /// What the child will be held to, so that it can be prepared before the claim.
     pub fence: Box<FenceSpec>,
+    /// Files whose verified copies take their places in the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<Pin>,
+    /// What was verified and is read where it lies, with the reason; for the outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpinned: Vec<String>,
 }
 
 /// Proof that one execution is recorded as about to run. Answer of `request.claim`; must be followed by

@@ -3,6 +3,7 @@
 
 use super::asked::Asked;
 use super::peers::Peer;
+use super::pins::{self, Pins};
 use super::prepare::{self, Judged};
 use super::protocol as p;
 use super::state::{Gate, said};
@@ -208,7 +209,8 @@ impl Shell {
         gate.attach(parked.request, Arc::clone(&judged));
         self.attached.borrow_mut().insert(parked.request, Arc::clone(&judged));
         if let Some(lease) = &parked.lease {
-            return Ok(offer(&judged, lease));
+            let shown = gate.story(parked.request).await?.evidence;
+            return Ok(offer(&judged, lease, &shown));
         }
         let left = parked.deadline.wall_ms.1.saturating_sub(gate.store.now().wall_ms);
         Ok(p::Submitted::Parked(p::Parked {
@@ -280,7 +282,7 @@ impl Shell {
         let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
         if story.request.state == Request::Approved {
             match &story.lease {
-                Some(row) if row.state == LeaseState::Issued => return Ok(offer(&judged, &row.lease)),
+                Some(row) if row.state == LeaseState::Issued => return Ok(offer(&judged, &row.lease, &story.evidence)),
                 Some(_) | None => {}
             }
         }
@@ -505,11 +507,15 @@ fn refusal(story: &Story) -> (Code, String) {
     }
 }
 
-fn offer(judged: &Judged, lease: &Lease) -> p::Submitted {
+fn offer(judged: &Judged, lease: &Lease, shown: &EvidenceFacts) -> p::Submitted {
+    let Pins { pins, unpinned } = pins::of(judged, shown);
+    let unpinned = unpinned.iter().map(|one| judged.asked.redactor.output(one.as_bytes()).into_string()).collect();
     p::Submitted::Granted(p::Granted::Lease(p::LeaseOffer {
         request: lease.request.to_string(),
         lease: lease.id.to_string(),
         fence: fence(judged, lease.action),
+        pins,
+        unpinned,
     }))
 }
 

@@ -9,7 +9,7 @@ use crate::assess::Class;
 use crate::authorize::fence::Level;
 use crate::authorize::{FenceSpec, Refused};
 use crate::execute::watch::Watch;
-use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket};
+use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket, pin};
 use crate::facts::codes::Code;
 use crate::facts::crash;
 use crate::gate::dirs::{Dirs, QUARANTINE};
@@ -33,12 +33,14 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
     let spec = temporary::made(fence_of(&granted).clone());
     let (class, limits, command) = (spec.class, spec.limits, call.command.clone());
     let watch = Watch::begin(&spec);
-    let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals };
+    let Pinned { pins, unpinned } = pinned(&mut gate, &granted)?;
+    let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals, pins };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     unchanged(script).map_err(|why| not_started(&mut gate, &granted, why))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
+    outcome.notes.extend(unpinned);
     protect(&dirs, watch, &claimed, &mut outcome);
     if let Some(line) = said::ended(&outcome, &limits).or_else(|| said::refused(&outcome, class, &command)) {
         streams::say_err(&line);
@@ -64,6 +66,33 @@ const fn fence_of(granted: &Granted) -> &FenceSpec {
     match granted {
         Granted::Claimed(claimed) => &claimed.fence,
         Granted::Lease(offer) => &offer.fence,
+    }
+}
+
+/// What of the verified files is read as it was verified, and what is not.
+#[derive(Default)]
+struct Pinned {
+    pins: Vec<pin::Copy>,
+    unpinned: Vec<String>,
+}
+
+/// Copies what the yes was bound to while comparing it with what was shown.
+fn pinned(gate: &mut Client, granted: &Granted) -> Result<Pinned, Refusal> {
+    let Granted::Lease(offer) = granted else { return Ok(Pinned::default()) };
+    match pin::copies(&offer.pins) {
+        Ok(pins) => {
+            let unpinned = offer.unpinned.iter().map(|one| format!("not pinned: {one}")).collect();
+            Ok(Pinned { pins, unpinned })
+        }
+        Err(why) => {
+            // The gate looks for itself: its answer says what changed, and the yes ends there. Should it find nothing
+            // (changed, and back again), it still does not run.
+            let claim = Claim { lease: offer.lease.clone() };
+            let claimed: Claimed =
+                gate.call(Method::Claim, &claim).map_err(|trouble| Refusal::about(&offer.request, trouble))?;
+            let code = Code::EvidenceChanged;
+            Err(tell_not_started(gate, &claimed, Refusal::of(code, why, code.next())))
+        }
     }
 }
 

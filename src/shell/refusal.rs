@@ -94,6 +94,7 @@ impl From<FenceError> for Refusal {
             | FenceError::NoBash
             | FenceError::Namespaces(_)
             | FenceError::Nul
+            | FenceError::Pin(_)
             | FenceError::Step { .. }
             | FenceError::Vanished
             | FenceError::Fork(_) => Code::FenceUnavailable,

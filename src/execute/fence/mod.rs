@@ -6,6 +6,7 @@
 mod grants;
 mod guarded;
 pub mod landlock;
+pub mod pin;
 pub mod room;
 pub mod seccomp;
 pub(super) mod sys;
@@ -91,6 +92,7 @@ impl Fence {
         level: Level,
         cwd: &OwnedFd,
         streams: &[(RawFd, Right)],
+        pins: &[pin::Copy],
     ) -> Result<Fence, FenceError> {
         // Namespaces supply the scopes that an older one lacks; the rest it must have.
         let abi = calls::landlock_abi().unwrap_or(0);
@@ -110,7 +112,7 @@ impl Fence {
         let wanted = seccomp::Wanted { read: !spec.writes(), sockets, told: true };
         let filter = seccomp::filter(wanted);
         let room = match level {
-            Level::Full => Some(Room::plan(spec, &grants::writable(spec)?, cwd)?),
+            Level::Full => Some(Room::plan(spec, &grants::writable(spec)?, cwd, pins)?),
             Level::Landlock => None,
         };
         let limits = limits(spec, level)?;
@@ -183,6 +185,8 @@ pub enum FenceError {
     Nul,
     #[error("no namespaces of its own ({})", error(*.0))]
     Namespaces(Errno),
+    #[error("{} has been replaced while the run was prepared", .0.display())]
+    Pin(PathBuf),
     #[error("the child could not {} ({})", step.what(), error(*.errno))]
     Step { step: super::Step, errno: Errno },
     #[error("the child ended before it was ready")]
@@ -203,6 +207,7 @@ impl FenceError {
             | FenceError::Rule { .. }
             | FenceError::NoBash
             | FenceError::Nul
+            | FenceError::Pin(_)
             | FenceError::Vanished
             | FenceError::Fork(_) => false,
         }

@@ -5,7 +5,7 @@
 //! put over their places afterwards; what is hidden comes last, so that nothing uncovers it.
 
 use super::landlock::{Grant, Place, Right};
-use super::{FenceError, guarded, sys};
+use super::{FenceError, guarded, pin, sys};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Users, View};
 use crate::execute::sys::Errno;
@@ -59,6 +59,16 @@ struct Mask {
     tree: Tree,
 }
 
+/// A verified copy that lies over its file.
+#[derive(Debug)]
+struct Pinned {
+    at: CString,
+    /// The copy, below [`SCRATCH`].
+    by: CString,
+    from: RawFd,
+    facts: sys::CopyFacts,
+}
+
 /// The numbers a user namespace maps, as the kernel reads them.
 #[derive(Debug)]
 pub struct Maps {
@@ -79,6 +89,7 @@ pub struct Room {
     binds: Vec<Bind>,
     guards: Vec<Bind>,
     masks: Vec<Mask>,
+    pins: Vec<Pinned>,
     /// Binds that lie inside masks.
     uncovered: Vec<Bind>,
     /// The session's directory, and how it is laid under what a reading command throws away.
@@ -125,7 +136,7 @@ fn is_there(path: &Path) -> bool {
 impl Room {
     /// # Errors
     /// The directory has no name any more, or a path holds a NUL byte.
-    pub fn plan(spec: &FenceSpec, writable: &[Grant], cwd: &OwnedFd) -> Result<Room, FenceError> {
+    pub fn plan(spec: &FenceSpec, writable: &[Grant], cwd: &OwnedFd, pins: &[pin::Copy]) -> Result<Room, FenceError> {
         let link = format!("/proc/self/fd/{}", cwd.as_raw_fd());
         let at = std::fs::read_link(&link).map_err(FenceError::Fork)?;
         let facts = std::fs::metadata(&link).map_err(FenceError::Fork)?;
@@ -205,6 +216,7 @@ impl Room {
         let namespaces = wanted.iter().filter(|(wanted, _)| *wanted).fold(0, |bits, (_, bit)| bits | bit);
         let cwd_is = (facts.dev(), facts.ino());
         let cwd = text(&at)?;
+        let pins = pins.iter().enumerate().map(Pinned::of).collect::<Result<Vec<_>, _>>()?;
         Ok(Room {
             namespaces,
             maps,
@@ -213,6 +225,7 @@ impl Room {
             binds,
             guards,
             masks,
+            pins,
             uncovered,
             session,
             overlay,
@@ -304,6 +317,20 @@ impl Room {
         self.uncovered.iter().try_for_each(|bind| bind.place(false))
     }
 
+    /// The verified copies over their files. After all that shows the files, before what covers the scratch space.
+    pub fn place_pins(&self) -> Result<(), Errno> {
+        self.pins.iter().try_for_each(|pin| {
+            sys::make_copy(&pin.by, pin.from, &pin.facts)?;
+            let tree = sys::clone_tree(&pin.by)?;
+            sys::hold_tree(tree, HELD)?;
+            match sys::attach_tree(tree, &pin.at) {
+                // It is not there for the command.
+                Err(libc::ENOENT) => Ok(()),
+                other => other,
+            }
+        })
+    }
+
     /// Its own shared memory and pseudo-terminals.
     pub fn place_devices(&self) -> Result<(), Errno> {
         sys::attach_tree(sys::clone_tree(SHARED_MEMORY)?, SCRATCH)?;
@@ -341,6 +368,15 @@ const TEMPORARY_TEXT: &CStr = c"/tmp";
 /// Directly below `/tmp`: carried without a directory on the way.
 fn is_direct(path: &CStr) -> bool {
     path.to_bytes().starts_with(b"/tmp/")
+}
+
+impl Pinned {
+    fn of((number, copy): (usize, &pin::Copy)) -> Result<Pinned, FenceError> {
+        let by = text(&PathBuf::from(format!("{}/pin{number}", SCRATCH.to_string_lossy())))?;
+        let &pin::Copy { bytes, mode, owner, mtime, .. } = copy;
+        let facts = sys::CopyFacts { bytes, mode, owner, mtime };
+        Ok(Pinned { at: text(&copy.path)?, by, from: copy.content.as_raw_fd(), facts })
+    }
 }
 
 impl Mask {

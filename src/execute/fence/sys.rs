@@ -103,6 +103,45 @@ pub fn make_file(path: &CStr, mode: libc::mode_t) -> Result<(), Errno> {
     Ok(())
 }
 
+/// What a copy has of its original beside the content.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyFacts {
+    pub bytes: u64,
+    pub mode: u32,
+    pub owner: (u32, u32),
+    pub mtime: (i64, i64),
+}
+
+/// Makes a file with the content of an open one.
+pub fn make_copy(path: &CStr, from: RawFd, facts: &CopyFacts) -> Result<(), Errno> {
+    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: a string that ends in NUL, only read during the call.
+    let fd = checked(unsafe { libc::open(path.as_ptr(), flags, 0o600 as libc::c_uint) }.into())? as RawFd;
+    let done = fill_copy(fd, from, facts);
+    close(fd);
+    done
+}
+
+fn fill_copy(fd: RawFd, from: RawFd, facts: &CopyFacts) -> Result<(), Errno> {
+    let mut at: libc::off_t = 0;
+    while at.cast_unsigned() < facts.bytes {
+        let left = usize::try_from(facts.bytes - at.cast_unsigned()).map_err(|_| libc::EFBIG)?;
+        // SAFETY: two descriptors and a local offset; the original's own offset is left alone.
+        if checked(unsafe { libc::sendfile(fd, from, &mut at, left) } as libc::c_long)? == 0 {
+            return Err(libc::EIO);
+        }
+    }
+    let (user, group) = facts.owner;
+    // SAFETY: integers only. Not everybody may give a file away; then it is the caller's, as read-only as before.
+    unsafe { libc::fchown(fd, user, group) };
+    // SAFETY: integers only. After the owner, which takes bits away.
+    checked(unsafe { libc::fchmod(fd, facts.mode & 0o777) }.into())?;
+    let time = libc::timespec { tv_sec: facts.mtime.0, tv_nsec: facts.mtime.1 };
+    let times = [time; 2];
+    // SAFETY: the array of two is only read during the call.
+    checked(unsafe { libc::futimens(fd, times.as_ptr()) }.into()).map(drop)
+}
+
 /// The beginning of a file.
 pub fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: a string that ends in NUL, only read during the call.
