@@ -26,6 +26,12 @@ const CONTRACT: &[(&str, &str)] = &[
     ("patience over: 75, and the row waits", "lease_contract::patience_over_is_75_and_the_row_still_waits"),
     ("script edited while it waits", "lease_contract::a_script_edited_while_it_waits_is_another_request"),
     ("script edited after the yes", "lease_contract::a_script_edited_after_the_yes_ends_it_however_it_is_edited"),
+    ("script edited in place during the run", "pins::a_script_edited_in_place_while_it_runs_goes_on_as_it_was_shown"),
+    ("script renamed over, parent replaced", "pins::a_script_replaced_while_it_runs_is_said_to_have_lost_its_pin"),
+    (
+        "sourced file and Makefile edited during the run",
+        "pins::a_sourced_file_a_makefile_and_a_manifest_are_read_as_they_were_shown",
+    ),
     ("setsid on every run", "lease_contract::a_session_of_its_own_for_every_command_is_still_the_same_asker"),
     ("two live twins", "lease_contract::two_live_twins_are_two_requests_and_one_yes_is_one_run"),
     ("sourced file, Makefile, package.json", "lease_contract::whatever_is_read_as_code_is_bound"),

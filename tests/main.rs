@@ -15,6 +15,7 @@ mod golden;
 mod invalidation;
 mod isolate;
 mod lease_contract;
+mod pins;
 mod policy_broken;
 mod policy_live;
 mod policy_model;
