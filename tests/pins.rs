@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// Everything asks, and where namespaces can be had they are demanded.
-const ASKS: &str = "version = 1\n[autonomy]\nlevel = \"locked\"\n[fence]\nrequire = \"full\"\n";
+/// What could change something asks, and namespaces are demanded.
+const ASKS: &str = "version = 1\n[autonomy]\nlevel = \"supervised\"\n[fence]\nrequire = \"full\"\n";
 
 fn repository() -> World {
     let world = World::with_policy(ASKS);
