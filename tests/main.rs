@@ -14,6 +14,7 @@ mod gate_start;
 mod golden;
 mod invalidation;
 mod isolate;
+mod jobs;
 mod lease_contract;
 mod pins;
 mod policy_broken;

@@ -60,4 +60,5 @@ reasons! {
     ForkBomb = "fork-bomb", "starts itself again and again";
     Exfiltration = "exfiltration", "a secret or workspace data flows to another machine";
     AsAsked = "as-asked", "the class that the command itself asks for";
+    Background = "background", "goes on by itself after the command that starts it, for a limited time";
 }

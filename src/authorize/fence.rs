@@ -226,6 +226,9 @@ pub struct FenceSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Bytes>,
     pub limits: Limits,
+    /// It goes on by itself once it has begun, after the shell that asked for it has answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub job: bool,
 }
 
 impl FenceSpec {
@@ -252,6 +255,7 @@ impl FenceSpec {
             shown: Vec::new(),
             home: None,
             limits: Limits::DEFAULT,
+            job: false,
         }
     }
 

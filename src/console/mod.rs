@@ -12,6 +12,7 @@ mod decide;
 mod doctor;
 mod gate;
 mod history;
+mod job;
 mod lockdown;
 mod manual;
 mod moment;
@@ -86,6 +87,8 @@ enum Verb {
     Redact(redact::Args),
     /// Ask for a wider fence, inside a command given to tollsh
     As(more::Args),
+    /// Background work with a time of its own
+    Job(job::Args),
     /// Put back what was set aside after a run; without an id, list it
     Release(release::Args),
     /// The same as tollsh, for a single binary
@@ -132,6 +135,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Trust(args) => trust::run(args),
         Verb::Redact(args) => redact::run(args),
         Verb::As(args) => more::run(args),
+        Verb::Job(args) => job::run(args),
         Verb::Release(args) => release::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Doctor(args) => doctor::run(args),

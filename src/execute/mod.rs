@@ -7,6 +7,7 @@
 mod battery;
 mod child;
 mod descriptors;
+pub mod detach;
 mod environment;
 #[cfg(test)]
 mod escapes;

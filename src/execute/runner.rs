@@ -91,6 +91,8 @@ pub struct Outcome {
     pub fence: String,
     /// The limit that ended it.
     pub limit: Option<Bound>,
+    /// So many processes were left running, and ended with it.
+    pub left_running: usize,
     /// What the fence refused, as the kernel told it.
     pub refused: Vec<Refused>,
     /// What differed from a run without a fence.
@@ -385,17 +387,21 @@ impl Running {
         let reaped = sys::reap(self.pid, true).map_err(std::io::Error::from_raw_os_error)?;
         let duration = self.since.elapsed();
         let Some((_, mut status)) = reaped else { return Err(FenceError::Vanished) };
+        let mut left = 0;
         while let Some(report) = read_report(Some(&self.status))? {
             match report {
                 Report::Ready => {}
                 Report::Failed(step, errno) => return Err(FenceError::Step { step, errno }),
                 Report::Ended(of_command) => status = of_command,
                 Report::NoRoute(_) => self.supervisor.remember(Refused::beyond_its_network()),
-                Report::LeftRunning(count) => self.notes.push(left_running(count.unsigned_abs() as usize)),
+                Report::LeftRunning(count) => left += count.unsigned_abs() as usize,
             }
         }
         if self.alone {
-            end_stragglers(&mut self.notes);
+            left += end_stragglers(&mut self.notes);
+        }
+        if left > 0 {
+            self.notes.push(format!("ended {left} processes that were left running"));
         }
         for path in self.witness.iter().flat_map(pin::Witness::lost) {
             self.notes.push(format!("pin_lost: {} was replaced during the run", path.display()));
@@ -410,7 +416,7 @@ impl Running {
         if let Some(words) = limit.and_then(|bound| self.limits.words(bound)) {
             self.notes.push(format!("ended by a limit: {words}"));
         }
-        Ok(Outcome { ended, duration, fence: self.fence, limit, refused, notes: self.notes })
+        Ok(Outcome { ended, duration, fence: self.fence, limit, left_running: left, refused, notes: self.notes })
     }
 }
 
@@ -435,7 +441,7 @@ fn limit_of(limits: &Limits, ended: Ended, used: sys::Used) -> Option<Bound> {
 const ROUNDS_MAX: usize = 1000;
 
 /// Kills what the command left behind: as a subreaper, this process has inherited it.
-fn end_stragglers(notes: &mut Vec<String>) {
+fn end_stragglers(notes: &mut Vec<String>) -> usize {
     let mut killed = 0usize;
     for _ in 0..ROUNDS_MAX {
         match sys::reap(-1, false) {
@@ -455,13 +461,7 @@ fn end_stragglers(notes: &mut Vec<String>) {
             break;
         }
     }
-    if killed > 0 {
-        notes.push(left_running(killed));
-    }
-}
-
-fn left_running(count: usize) -> String {
-    format!("ended {count} processes that were left running")
+    killed
 }
 
 fn children() -> Vec<libc::pid_t> {

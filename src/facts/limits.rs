@@ -46,6 +46,11 @@ pub const LEASE_TTL_DESTRUCTIVE_S: u64 = 120;
 pub const RULE_TTL_S_MAX: u64 = 30 * 24 * 60 * 60;
 /// A session grant holds at most this long.
 pub const GRANT_TTL_S_MAX: u64 = 60 * 60;
+/// A background job runs this long where nothing is said, and at most so long.
+pub const JOB_S: u64 = 60 * 60;
+pub const JOB_S_MAX: u64 = 24 * 60 * 60;
+/// What is kept of a job's output: the newest part, of this size at least; twice as much at most.
+pub const JOB_OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// A clock that went back by more than this makes a lease stale.
 pub const CLOCK_SKEW_S: u64 = 5;
 /// `tollsh` waits this long before it answers 75.
@@ -81,5 +86,6 @@ const _: () = assert!(COMMAND_BYTES_MAX * 6 < LINE_BYTES_MAX / 2);
 const _: () = assert!(COMMAND_BYTES_MAX <= SCRIPT_BYTES_MAX && SCRIPT_BYTES_MAX * 6 < LINE_BYTES_MAX);
 const _: () = assert!(LEASE_TTL_DESTRUCTIVE_S <= LEASE_TTL_S && PARK_WAIT_S < REQUEST_TTL_S);
 const _: () = assert!(PIN_BYTES_MAX <= PINS_BYTES_MAX);
+const _: () = assert!(JOB_S <= JOB_S_MAX);
 const _: () = assert!(PENDING_PER_SESSION_MAX <= PENDING_PER_UID_MAX);
 const _: () = assert!(NESTING_PER_KIND_MAX <= NESTING_TOTAL_MAX && HISTORY_ROWS_DEFAULT <= HISTORY_ROWS_MAX);

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod environment;
 pub mod id;
 pub mod limits;
+pub mod span;
 
 pub use bytes::Bytes;
 pub use digest::{Digest, Hasher, InstallKey, Tag};

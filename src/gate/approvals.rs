@@ -4,7 +4,7 @@ use super::peers::Peer;
 use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
-use super::{cards, electors, wire::Out};
+use super::{cards, electors, jobs, wire::Out};
 use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, Digest, IdPrefix, Proof, Reconciled, Request, RequestId, Session};
 use crate::facts::codes::Code;
@@ -266,6 +266,23 @@ impl Desk {
             gate.changed(row.id).await;
         }
         Ok(p::LockdownAnswer { locked: true, denied: swept.denied, revoked: swept.revoked })
+    }
+
+    /// Every job.
+    ///
+    /// # Errors
+    /// The peer is tainted.
+    pub fn job_list(&self) -> Result<p::JobRows, Trouble> {
+        self.untainted()?;
+        Ok(p::JobRows { jobs: self.gate.jobs.list(|_| true) })
+    }
+
+    /// # Errors
+    /// Not exactly one job is meant.
+    pub fn job_stop(&self, by: p::ById) -> Result<p::JobRow, Trouble> {
+        self.untainted()?;
+        let why = format!("by {}", cards::approver(&self.principal()));
+        self.gate.jobs.stop(&by.id, |_| true, &why).ok_or_else(|| jobs::not_one(&by.id))
     }
 
     pub async fn status(&self) -> Result<p::Status, Trouble> {

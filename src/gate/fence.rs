@@ -2,6 +2,7 @@
 //! assessed, and what this machine and the policy give.
 
 use super::asked::Asked;
+use super::jobs;
 use crate::assess::{self, Assessment, Class, Effect, Operand, places};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Internet, Level, Limits, Require, View};
@@ -126,6 +127,11 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     spec.require = if ground.require.takes(spec.level) { ground.require } else { Require::Either };
     spec.users = users_of(uid, class);
     spec.limits = limits(ground.limits, policy.fence_limits());
+    if let Ok(Some(seconds)) = jobs::asked(assessment, &asked.submit.command.lossy()) {
+        // A time of its own: that of commands is for those that somebody waits for.
+        spec.job = true;
+        spec.limits.wall_s = Some(seconds);
+    }
     spec.unix_sockets = has(|effect| matches!(effect, Effect::UnixSocket(_)));
     spec.signals = signals;
     spec.processes = if looks_at_processes { View::Host } else { View::Own };

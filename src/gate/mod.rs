@@ -15,6 +15,7 @@ mod expand;
 mod fence;
 mod files;
 pub mod identity;
+mod jobs;
 mod notify;
 mod outcomes;
 pub mod peers;

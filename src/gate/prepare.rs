@@ -218,6 +218,9 @@ fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
     if fence.signals {
         out.push("it may send signals to other processes".to_owned());
     }
+    if fence.job {
+        out.push("it goes on in the background, after the command that starts it has answered".to_owned());
+    }
     out.extend(fence.limits.sentence());
     out.push(format!("held at level {}", fence.level.name()));
     out

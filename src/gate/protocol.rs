@@ -24,6 +24,8 @@ pub const APPROVE_SOCKET: &str = "approve.sock";
 
 /// Below the state directory: outcomes that shells wrote down before they told the gate, by execution.
 pub const OUTCOMES_DIR: &str = "outcomes";
+/// Below the state directory: what background jobs print, by execution.
+pub const JOBS_DIR: &str = "jobs";
 
 /// Which of the two sockets a peer came through. What was submitted on one can never be decided on the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +60,9 @@ methods! {
     Started = "request.started", Some(Socket::Request);
     Finished = "request.finished", Some(Socket::Request);
     CancelOwn = "request.cancel", Some(Socket::Request);
+    JobLeash = "job.leash", Some(Socket::Request);
+    JobList = "job.list", None;
+    JobStop = "job.stop", None;
     ListPending = "approval.list_pending", Some(Socket::Approve);
     ListRecent = "approval.list_recent_decisions", Some(Socket::Approve);
     Get = "approval.get", Some(Socket::Approve);
@@ -394,6 +399,60 @@ pub enum Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelOwn {
     pub id: String,
+}
+
+/// `job.leash`: may this job go on? Answered when it shall stop, or after this long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leash {
+    pub execution: String,
+    pub up_to_ms: u64,
+}
+
+/// The answer of `job.leash`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leashed {
+    /// Why it shall stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+}
+
+/// One background job. Answer of `job.stop`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRow {
+    /// Its execution.
+    pub id: String,
+    pub command: String,
+    pub cwd: String,
+    pub uid: u32,
+    /// The process that holds it.
+    pub pid: u32,
+    pub began_ms: u64,
+    /// When its time is over.
+    pub until_ms: u64,
+    /// Why it was told to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Executed>,
+}
+
+impl JobRow {
+    /// On one line: `ID  running  npm run dev`.
+    pub fn words(&self) -> String {
+        let state = match (&self.ended, &self.stopping) {
+            (Some(ended), _) => ended.state.to_lowercase(),
+            (None, Some(_)) => "stopping".to_owned(),
+            (None, None) => "running".to_owned(),
+        };
+        visible(&format!("{}  {state}  {}", self.id, self.command))
+    }
+}
+
+/// The answer of `job.list`: on the requesters' socket the jobs of the asking session, on the approvers' socket all; those
+/// that have ended lately among them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRows {
+    pub jobs: Vec<JobRow>,
 }
 
 /// One request as an approver sees it. Every string that is not ours is redacted and made visible.

@@ -9,13 +9,13 @@ use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::wire::FILES_PER_CONNECTION_MAX;
-use super::{cards, outcomes, protocol::Bytes};
+use super::{cards, jobs, outcomes, protocol::Bytes};
 use crate::authorize::compare::{self, Comparison};
 use crate::authorize::invalidation::Change;
 use crate::authorize::states::Lease as LeaseState;
 use crate::authorize::{
     Action, Digest, End, EvidenceFacts, ExecutionId, FenceSpec, Lease, LeaseId, Outcome, Refused, Request, RequestId,
-    Runner,
+    Runner, Session,
 };
 use crate::execute;
 use crate::facts::codes::Code;
@@ -87,6 +87,10 @@ impl Shell {
         let at_bench = bench.clone();
         let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
+        if let Err(why) = jobs::asked(&judged.seen, &judged.asked.submit.command.lossy()) {
+            let next = "Give `tollgate job start [--max TIME] -- COMMAND` as the whole command";
+            return Err(Trouble::with_next(Code::CannotFence, why, next));
+        }
         gate.know(&judged.policy).await?;
         crash::point(|| "gate.submit.judged".to_owned());
         match judged.verdict.decision {
@@ -113,6 +117,7 @@ impl Shell {
         let claimed = gate.store.auto_allow(new, by, self.runner.clone(), gate.store.now()).await?;
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
+        self.job_began(claimed.execution(), &fence).await?;
         Ok(p::Submitted::Granted(p::Granted::Claimed(p::Claimed {
             execution: claimed.execution().to_string(),
             request: None,
@@ -330,7 +335,47 @@ impl Shell {
         gate.execution_began();
         self.attached.borrow_mut().remove(&id);
         gate.detach(id);
+        self.job_began(claimed.execution(), &fence).await?;
         Ok(p::Claimed { execution: claimed.execution().to_string(), request: Some(id.to_string()), fence })
+    }
+
+    /// Takes what goes on by itself onto the list of such things.
+    async fn job_began(&self, execution: ExecutionId, fence: &FenceSpec) -> Result<(), Trouble> {
+        if fence.job
+            && let Some(job) = jobs::Job::of(&self.gate.store.get(execution.into()).await?)
+        {
+            self.gate.jobs.began(execution, job);
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// The execution is not this process's, or is no job.
+    pub async fn job_leash(&self, leash: p::Leash) -> Result<p::Leashed, Trouble> {
+        let execution = self.own_execution(&leash.execution).await?;
+        if !self.gate.jobs.knows(execution) {
+            return Err(unknown(&leash.execution));
+        }
+        let up_to = Duration::from_millis(leash.up_to_ms.min(WAIT_MS_MAX));
+        Ok(p::Leashed { stop: self.gate.jobs.leash(execution, up_to).await })
+    }
+
+    /// The jobs of this session.
+    pub fn job_list(&self) -> p::JobRows {
+        p::JobRows { jobs: self.gate.jobs.list(self.own_jobs()) }
+    }
+
+    /// # Errors
+    /// Not exactly one of this session's jobs is meant.
+    pub fn job_stop(&self, by: p::ById) -> Result<p::JobRow, Trouble> {
+        self.gate.jobs.stop(&by.id, self.own_jobs(), "by its own session").ok_or_else(|| jobs::not_one(&by.id))
+    }
+
+    fn own_jobs(&self) -> impl Fn(&Session) -> bool + use<> {
+        let (uid, agent) = (self.peer.uid, self.peer.agent());
+        move |session: &Session| {
+            (session.uid, session.agent.pid, session.agent.started_ticks) == (uid, agent.pid, agent.started)
+        }
     }
 
     /// Looks at everything again that the yes was bound to; what was found the same in what matters. Anything else ends

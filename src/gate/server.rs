@@ -248,6 +248,9 @@ async fn dispatch(
             Method::Started => reply(shell.started(params(given)?).await),
             Method::Finished => reply(shell.finished(params(given)?).await),
             Method::CancelOwn => reply(shell.cancel(params(given)?).await),
+            Method::JobLeash => reply(shell.job_leash(params(given)?).await),
+            Method::JobList => reply(Ok(shell.job_list())),
+            Method::JobStop => reply(shell.job_stop(params(given)?)),
             Method::Hello
             | Method::ListPending
             | Method::ListRecent
@@ -293,13 +296,16 @@ async fn dispatch(
             Method::Trust => reply(desk.trust(params(given)?).await),
             Method::TrustList => reply(desk.trust_list().await),
             Method::TrustRemove => reply(desk.trust_remove(params(given)?).await),
+            Method::JobList => reply(desk.job_list()),
+            Method::JobStop => reply(desk.job_stop(params(given)?)),
             Method::Hello
             | Method::Submit
             | Method::Wait
             | Method::Claim
             | Method::Started
             | Method::Finished
-            | Method::CancelOwn => no_method(),
+            | Method::CancelOwn
+            | Method::JobLeash => no_method(),
         },
     }
 }

@@ -9,7 +9,7 @@ use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
-use super::{cards, dirs, electors, fence, outcomes};
+use super::{cards, dirs, electors, fence, jobs, outcomes};
 use crate::assess::catalogue::Additions;
 use crate::authorize::fence::{Limits, Require};
 use crate::authorize::{Approver, BoundFile, Channel, Digest, ExecutionId, RequestId, RuleId, Runner, Session};
@@ -83,6 +83,7 @@ pub struct Gate {
     drain: Notify,
     /// Executions that were claimed and have not ended.
     running: Cell<usize>,
+    pub jobs: jobs::Jobs,
 }
 
 /// What tells one version of the policy files from another.
@@ -142,11 +143,15 @@ impl Gate {
             draining: Cell::new(false),
             drain: Notify::new(),
             running: Cell::new(0),
+            jobs: jobs::Jobs::default(),
             store,
         });
         tracing::info!(unknown = recovered.unknown.len(), alive = recovered.alive.len(), "recovered");
         for (execution, runner) in recovered.alive {
             gate.execution_began();
+            if let Some(job) = jobs::Job::of(&gate.store.get(execution.into()).await?) {
+                gate.jobs.began(execution, job);
+            }
             gate.execution_lost(execution, runner);
         }
         Ok(gate)
@@ -449,11 +454,14 @@ impl Gate {
     /// An execution has its end in the store.
     pub async fn execution_ended(&self, execution: ExecutionId) {
         self.running.set(self.running.get().saturating_sub(1));
-        if self.has_subscribers()
+        let is_job = self.jobs.knows(execution);
+        if (is_job || self.has_subscribers())
             && let Ok(story) = self.store.get(execution.into()).await
             && let Some(row) = &story.execution
         {
-            self.broadcast(p::EVENT_FINISHED, &cards::executed(row, &story.notes));
+            let executed = cards::executed(row, &story.notes);
+            self.broadcast(p::EVENT_FINISHED, &executed);
+            self.jobs.ended(execution, executed);
         }
     }
 
@@ -470,6 +478,7 @@ impl Gate {
     /// Stop taking on new things.
     pub fn begin_drain(&self) {
         self.draining.set(true);
+        self.jobs.stop_all("the gate was told to stop");
         self.drain.notify_waiters();
         self.wake_all();
     }

@@ -6,6 +6,7 @@
 pub mod argv;
 mod asking;
 mod durable;
+mod job;
 mod once;
 mod refusal;
 mod said;
@@ -16,6 +17,7 @@ mod temporary;
 use crate::execute::{self, Signals, signals};
 use crate::facts::environment::is_stripped;
 use argv::{Call, Wish};
+pub use job::shown as job_output;
 use refusal::Refusal;
 use script::{NoScript, Script};
 use std::ffi::OsString;
@@ -90,7 +92,11 @@ fn run(args: Vec<OsString>, pipe_was_default: bool) -> u8 {
 }
 
 fn run_once(call: Call, script: Option<&Script>, signals: Signals) -> u8 {
-    once::once(call, script, signals).unwrap_or_else(|refusal| refused(&refusal))
+    let done = match (job::Ask::of(&call.command), script) {
+        (Some(ask), None) => job::answer(ask, call, signals),
+        (Some(_) | None, _) => once::once(call, script, signals),
+    };
+    done.unwrap_or_else(|refusal| refused(&refusal))
 }
 
 fn refused(refusal: &Refusal) -> u8 {

@@ -6,15 +6,16 @@ use super::refusal::Refusal;
 use super::script::Script;
 use super::{durable, said, streams, temporary};
 use crate::assess::Class;
-use crate::authorize::fence::Level;
+use crate::authorize::fence::{Level, Limits};
 use crate::authorize::{FenceSpec, Refused};
 use crate::execute::watch::Watch;
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket, pin};
 use crate::facts::codes::Code;
 use crate::facts::crash;
-use crate::gate::dirs::{Dirs, QUARANTINE};
+use crate::gate::dirs::{Dirs, QUARANTINE, beside};
 use crate::gate::protocol::{Claim, Claimed, Done, Ended, Finished, Granted, Method, Started};
 use crate::gate::{Client, Trouble};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -30,25 +31,60 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
     let cwd = open_cwd()?;
     let asked = Asked::of(&call);
     let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
+    if fence_of(&granted).job {
+        let next = "Begin the command with `tollgate job start`";
+        let refusal = Refusal::of(Code::CannotFence, "a job is started by the words that stand first", next);
+        return Err(not_started(&mut gate, &granted, refusal));
+    }
     let spec = temporary::made(fence_of(&granted).clone());
-    let (class, limits, command) = (spec.class, spec.limits, call.command.clone());
+    let (limits, command) = (spec.limits, call.command.clone());
     let watch = Watch::begin(&spec);
     let Pinned { pins, unpinned } = pinned(&mut gate, &granted)?;
-    let plan = Plan { argv: call.bash, env: std::env::vars_os().collect(), cwd, spec, signals, pins };
+    let plan = Plan { argv: call.bash, env: environment(&command), cwd, spec, signals, pins };
     let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     unchanged(script).map_err(|why| not_started(&mut gate, &granted, why))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
     outcome.notes.extend(unpinned);
-    protect(&dirs, watch, &claimed, &mut outcome);
-    if let Some(line) = said::ended(&outcome, &limits).or_else(|| said::refused(&outcome, class, &command)) {
-        streams::say_err(&line);
-    }
-    Ok(report(&dirs, &mut gate, &claimed, outcome))
+    Ok(after(&dirs, &mut gate, &claimed, watch, outcome, &limits, &command))
 }
 
-fn open_cwd() -> Result<OwnedFd, Refusal> {
+/// What follows a run: what appeared is set aside, a line is said where there is something to say, the outcome is told.
+/// Returns the status.
+pub(super) fn after(
+    dirs: &Dirs,
+    gate: &mut Client,
+    claimed: &Claimed,
+    watch: Watch,
+    mut outcome: Outcome,
+    limits: &Limits,
+    command: &OsStr,
+) -> u8 {
+    protect(dirs, watch, claimed, &mut outcome);
+    let line = said::ended(&outcome, limits)
+        .or_else(|| said::refused(&outcome, claimed.fence.class, command))
+        .or_else(|| said::left_running(&outcome, command));
+    if let Some(line) = line {
+        streams::say_err(&line);
+    }
+    report(dirs, gate, claimed, outcome)
+}
+
+/// The caller's environment. In a command that begins with `tollgate` that name is found, last of all, where this
+/// program lies: what it asks for was read from its words, and what is left to do there is to become the rest of it.
+pub(super) fn environment(command: &OsStr) -> Vec<(OsString, OsString)> {
+    let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let asks = command.to_str().is_some_and(|text| text.split_ascii_whitespace().next() == Some("tollgate"));
+    let own = if asks { beside("") } else { None };
+    if let (Some(own), Some((_, path))) = (own, all.iter_mut().find(|(name, _)| name == "PATH")) {
+        path.push(":");
+        path.push(own.as_os_str());
+    }
+    all
+}
+
+pub(super) fn open_cwd() -> Result<OwnedFd, Refusal> {
     let opened = rustix::fs::open(
         ".",
         rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
@@ -62,7 +98,7 @@ fn unchanged(script: Option<&Script>) -> Result<(), Refusal> {
     script.map_or(Ok(()), Script::is_unchanged)
 }
 
-const fn fence_of(granted: &Granted) -> &FenceSpec {
+pub(super) const fn fence_of(granted: &Granted) -> &FenceSpec {
     match granted {
         Granted::Claimed(claimed) => &claimed.fence,
         Granted::Lease(offer) => &offer.fence,
@@ -71,13 +107,13 @@ const fn fence_of(granted: &Granted) -> &FenceSpec {
 
 /// What of the verified files is read as it was verified, and what is not.
 #[derive(Default)]
-struct Pinned {
-    pins: Vec<pin::Copy>,
-    unpinned: Vec<String>,
+pub(super) struct Pinned {
+    pub pins: Vec<pin::Copy>,
+    pub unpinned: Vec<String>,
 }
 
 /// Copies what the yes was bound to while comparing it with what was shown.
-fn pinned(gate: &mut Client, granted: &Granted) -> Result<Pinned, Refusal> {
+pub(super) fn pinned(gate: &mut Client, granted: &Granted) -> Result<Pinned, Refusal> {
     let Granted::Lease(offer) = granted else { return Ok(Pinned::default()) };
     match pin::copies(&offer.pins) {
         Ok(pins) => {
@@ -97,7 +133,7 @@ fn pinned(gate: &mut Client, granted: &Granted) -> Result<Pinned, Refusal> {
 }
 
 /// An unasked command is claimed already; an approved one now.
-fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refusal> {
+pub(super) fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refusal> {
     crash::point(|| "shell.prepared".to_owned());
     let claimed = match granted {
         Granted::Claimed(claimed) => claimed,
@@ -114,13 +150,18 @@ fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Ticket), Refus
     Ok((claimed, Ticket::of_a_recorded_claim()))
 }
 
-fn release(gate: &mut Client, claimed: &Claimed, blocked: Blocked, ticket: Ticket) -> Result<Running, Refusal> {
+pub(super) fn release(
+    gate: &mut Client,
+    claimed: &Claimed,
+    blocked: Blocked,
+    ticket: Ticket,
+) -> Result<Running, Refusal> {
     crash::point(|| "shell.claimed".to_owned());
     let running = blocked.release(ticket).map_err(|why| tell_not_started(gate, claimed, why.into()))?;
     crash::point(|| "shell.released".to_owned());
     // What nobody was asked about is recorded once, at its end. Of what was approved the start is told, one way: a lost
     // one leaves the execution claimed, and `finished` still tells its end.
-    if claimed.request.is_some() {
+    if claimed.request.is_some() || claimed.fence.job {
         drop(gate.notify(Method::Started, &Started { execution: claimed.execution.clone(), pid: running.pid() }));
     }
     Ok(running)
@@ -166,7 +207,7 @@ fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -
         ..crate::gate::protocol::Outcome::only(ended)
     };
     let finished = Finished { execution: claimed.execution.clone(), outcome: said };
-    if claimed.request.is_none() {
+    if claimed.request.is_none() && !claimed.fence.job {
         drop(gate.notify(Method::Finished, &finished));
         return outcome.ended.status();
     }
@@ -193,7 +234,7 @@ fn refusal(one: execute::Refused) -> Refused {
 }
 
 /// Tells the gate that nothing ran, where it has recorded that something was about to.
-fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal) -> Refusal {
+pub(super) fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal) -> Refusal {
     match granted {
         Granted::Claimed(claimed) => tell_not_started(gate, claimed, refusal),
         Granted::Lease(offer) => refusal.with_id(&offer.request),
@@ -201,7 +242,7 @@ fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal) -> Refusa
 }
 
 /// Bash could not be started: proven. Anything else is unknown, which the gate records when the connection closes.
-fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal {
+pub(super) fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal {
     match why {
         FenceError::Step { .. } => tell_not_started(gate, claimed, why.into()),
         other => {
@@ -211,7 +252,7 @@ fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal 
     }
 }
 
-fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> Refusal {
+pub(super) fn tell_not_started(gate: &mut Client, claimed: &Claimed, refusal: Refusal) -> Refusal {
     let said = crate::gate::protocol::Outcome::only(Ended::NotStarted(refusal.message().to_owned()));
     // One way, as above.
     drop(gate.notify(Method::Finished, &Finished { execution: claimed.execution.clone(), outcome: said }));

@@ -16,6 +16,30 @@ pub fn ended(outcome: &Outcome, limits: &Limits) -> Option<String> {
     Some(format!("tollgate: a limit ended it: {words} (policy: [fence.limits] {})\n", bound.key()))
 }
 
+/// The line about what was left running in the background, its end included; `None` where nothing was, or the command
+/// did not ask for that (a daemon that a tool starts beside its work).
+pub fn left_running(outcome: &Outcome, command: &OsStr) -> Option<String> {
+    let asked = outcome.left_running > 0 && backgrounds(command.to_str()?);
+    asked.then(|| {
+        let count = outcome.left_running;
+        format!(
+            "tollgate: ended {count} processes that were left running: nothing outlives its command. To keep one \
+             running: tollgate job start -- COMMAND\n"
+        )
+    })
+}
+
+/// Whether a text has the operator `&`, as opposed to `&&`, `>&` and `&>`. Quotes are not looked at: it only chooses
+/// whether a hint is said.
+fn backgrounds(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied().unwrap_or(b' ');
+    (0..bytes.len()).any(|index| {
+        let (before, after) = (at(index.checked_sub(1)), at(index.checked_add(1)));
+        bytes[index] == b'&' && !b"&<>|".contains(&before) && !b"&>".contains(&after)
+    })
+}
+
 /// The line, its end included; `None` where there is nothing to say.
 pub fn refused(outcome: &Outcome, class: Class, command: &OsStr) -> Option<String> {
     if outcome.ended.status() == 0 {
@@ -74,6 +98,7 @@ mod tests {
             duration: Duration::ZERO,
             fence,
             limit,
+            left_running: 0,
             refused: refused.collect(),
             notes,
         }
@@ -95,6 +120,16 @@ mod tests {
     fn what_succeeded_or_was_refused_nothing_says_nothing() {
         assert_eq!(refused(&outcome(0, &[("socket(AF_INET)", true, false)]), Class::Read, OsStr::new("x")), None);
         assert_eq!(refused(&outcome(1, &[]), Class::Read, OsStr::new("x")), None);
+    }
+
+    #[test]
+    fn the_operator_is_told_from_its_look_alikes() {
+        for text in ["sleep 9 &", "a & b", "(a &)", "a&"] {
+            assert!(backgrounds(text), "{text}");
+        }
+        for text in ["a && b", "a 2>&1", "a &> b", "a >& b", "a |& b", "a <&3"] {
+            assert!(!backgrounds(text), "{text}");
+        }
     }
 
     #[test]

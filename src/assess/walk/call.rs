@@ -307,32 +307,43 @@ impl Walk<'_> {
 
     // -- tollgate ---------------------------------------------------------------------------------------------------
 
-    /// `tollgate as network -- CMD` asks for more; anything else of the gate is never only looked at.
+    /// `tollgate as network -- CMD` asks for more, `tollgate job start -- CMD` for a time of its own; anything else of
+    /// the gate is never only looked at.
     fn tollgate(&mut self, slot: usize, args: &[Arg]) {
         let span = args[0].span;
-        self.segments[slot].attributes.insert(Attribute::Itself);
         let words: Vec<Option<&str>> = args.iter().map(Arg::text).collect();
-        let asked = match words.as_slice() {
+        let (via, skipped) = match words.as_slice() {
             [Some("tollgate"), Some("as"), Some(class @ ("network" | "install")), Some("--"), _, ..] => {
-                Class::from_name(class)
+                if let Some(class) = Class::from_name(class) {
+                    self.raise(slot, Code::AsAsked, class, span, format!("asks for the class `{class}`"));
+                }
+                ("tollgate as", 4)
             }
-            _ => None,
+            [Some("tollgate"), Some("job"), Some("start"), rest @ ..] if job_options(rest).is_some() => {
+                let text = "goes on in the background after this command";
+                self.raise(slot, Code::Background, Class::Write, span, text);
+                ("tollgate job", 3 + job_options(rest).unwrap_or(0))
+            }
+            _ => {
+                self.segments[slot].attributes.insert(Attribute::Itself);
+                self.raise(slot, Code::GatePath, Class::Write, span, "talks to the gate itself");
+                return;
+            }
         };
-        match asked {
-            Some(class) => {
-                self.segments[slot].attributes.remove(&Attribute::Itself);
-                self.raise(slot, Code::AsAsked, class, span, format!("asks for the class `{class}`"));
-                let rest = args[4..].to_vec();
-                let stdin = self.stdin.clone();
-                let via = "tollgate as".to_owned();
-                self.nested(slot, Nested::Argv { via, args: rest, appended: false, stdin, assignments: Vec::new() });
-            }
-            None => {
-                let text = "talks to the gate itself";
-                self.raise(slot, Code::GatePath, Class::Write, span, text);
-            }
-        }
+        let rest = args[skipped..].to_vec();
+        let (via, stdin) = (via.to_owned(), self.stdin.clone());
+        self.nested(slot, Nested::Argv { via, args: rest, appended: false, stdin, assignments: Vec::new() });
     }
+}
+
+/// How many words stand before the command of `tollgate job start`, its `--` included; `None` where there is no command.
+fn job_options(words: &[Option<&str>]) -> Option<usize> {
+    let options = match words {
+        [Some("--max"), Some(_), ..] => 2,
+        [Some(word), ..] if word.starts_with("--max=") => 1,
+        _ => 0,
+    };
+    (words.get(options) == Some(&Some("--")) && words.len() > options + 1).then_some(options + 1)
 }
 
 fn hint_of(found: Option<&Is>) -> Option<&str> {

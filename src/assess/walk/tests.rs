@@ -608,6 +608,14 @@ fn a_command_may_ask_for_more() {
     says("tollgate as install -- ls", "install as-asked");
     says("tollgate as network -- sudo ls", "destructive");
     says("tollgate as read -- touch x", "write");
+    says("tollgate job start -- ls", "write background");
+    says("tollgate job start --max 2h -- npm run dev", "write background");
+    says("tollgate job start --max=2h -- sudo ls", "destructive");
+    says("tollgate job start -- curl https://example.com", "network background");
+    says("tollgate job start", "write gate-path");
+    says("tollgate job start --", "write gate-path");
+    says("tollgate job start --min 2h -- ls", "write gate-path");
+    says("tollgate job stop 1", "write gate-path");
     says("tollgate approve 1", "write");
     assert!(ask("tollgate approve 1").attributes.contains(&Attribute::Itself));
 }
