@@ -10,9 +10,6 @@ mod check;
 mod class;
 #[path = "src/assess/catalogue/compile.rs"]
 mod compile;
-#[path = "src/assess/catalogue/keys.rs"]
-#[allow(dead_code)]
-mod keys;
 #[path = "src/assess/catalogue/packed.rs"]
 #[allow(dead_code)]
 mod packed;

@@ -63,6 +63,8 @@ pub enum Inflow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
     pub cwd: Cwd,
+    /// Where it stands instead if the last `cd` failed and nothing looked: what is deleted there counts too.
+    pub otherwise: Option<Cwd>,
     /// The workspace root, where known.
     pub workspace: Option<String>,
     pub home: Option<String>,
@@ -71,8 +73,8 @@ pub struct Ground {
 /// The directory that relative paths start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cwd {
-    /// Somewhere inside the workspace, as in text-only mode.
-    Workspace,
+    /// So far below the workspace's top, empty for the top itself, as in text-only mode.
+    Workspace(String),
     /// This absolute path.
     Known(String),
     /// After `cd "$x"`: anywhere.
@@ -82,7 +84,7 @@ pub enum Cwd {
 impl Ground {
     /// Text-only mode: inside the workspace, nothing else known.
     pub const fn text_only() -> Ground {
-        Ground { cwd: Cwd::Workspace, workspace: None, home: None }
+        Ground { cwd: Cwd::Workspace(String::new()), otherwise: None, workspace: None, home: None }
     }
 }
 

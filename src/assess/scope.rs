@@ -104,6 +104,10 @@ pub struct Scope {
     /// Why no name can be trusted any more.
     pub untrusted: Option<&'static str>,
     pub place: Place,
+    /// Where it stands instead, had a `cd` failed that nothing waited for.
+    pub otherwise: Option<Place>,
+    /// `set -e`: a command that fails ends the text.
+    pub stops_on_failure: bool,
     pub positional: Positional,
     /// `IFS` is not what it was: nothing is known about how unquoted expansions split.
     pub splits_unknown: bool,
@@ -121,6 +125,8 @@ impl Scope {
             shadowed: Rc::default(),
             untrusted: None,
             place: Place::Start,
+            otherwise: None,
+            stops_on_failure: false,
             positional,
             splits_unknown: false,
             network_descriptor: false,
@@ -277,6 +283,8 @@ impl Scope {
         if self.place != other.place {
             self.place = Place::Unknown;
         }
+        self.otherwise = self.otherwise.take().or_else(|| other.otherwise.clone());
+        self.stops_on_failure &= other.stops_on_failure;
         if self.positional != other.positional {
             self.positional = Positional::Unknown;
         }

@@ -218,6 +218,14 @@ fn only_matches(text: &str) -> bool {
         let word = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         if word > 0 {
             let (name, after) = rest.split_at(word);
+            if matches!(name, "s" | "tr" | "y") && after.starts_with('/') {
+                match substitution(&after[1..]) {
+                    Some(behind) => rest = behind,
+                    None => return false,
+                }
+                pattern_may_come = false;
+                continue;
+            }
             if !matches!(name, "print" | "if" | "unless" | "and" | "or" | "not" | "while" | "eof" | "last" | "next")
                 && !name.bytes().all(|b| b.is_ascii_digit())
             {
@@ -251,6 +259,13 @@ fn only_matches(text: &str) -> bool {
                     }
                     Some('.' | '&') => 2,
                     Some('0'..='9') => 1 + digits,
+                    // A field of `-a`, by a plain number.
+                    Some('F') => match name[1..].strip_prefix('[').and_then(|index| index.split_once(']')) {
+                        Some((index, _)) if index.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) => {
+                            index.len() + 4
+                        }
+                        Some(_) | None => return false,
+                    },
                     Some(_) | None => return false,
                 }
             }
@@ -264,6 +279,13 @@ fn only_matches(text: &str) -> bool {
         rest = &rest[taken..];
     }
     true
+}
+
+/// What stands behind `a/b/g` of `s/a/b/g`: both sides plain, no option that runs the second (`e`).
+fn substitution(rest: &str) -> Option<&str> {
+    let second = &rest[plain_until(rest, '/')? + 1..];
+    let behind = second[plain_until(second, '/')? + 1..].trim_start_matches(|c| "gimsxcdr".contains(c));
+    (!behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(behind)
 }
 
 /// Where a plain text ends: no code blocks, and of variables only `$1`, `$_`, `$.` by themselves.
@@ -466,11 +488,21 @@ mod tests {
             "print \"$1\\n\" if /(\\d+)/",
             "print if 3..5",
             "print \"$. $_\" if /x/",
+            "s/a/b/",
+            "s/(a)/<$1>/gi; print if /x/",
+            "tr/a-z/A-Z/",
+            "print $F[0]",
+            "print \"x\" if $F[-1] == 3",
         ] {
             assert_eq!(class("perl", text), Class::Read, "{text}");
         }
         for text in [
-            "s/a/b/",
+            "s/a/unlink/e",
+            "s/a/b/gee",
+            "s/a/@{[unlink]}/",
+            "s/a/$x[unlink]/",
+            "s{a}{b}",
+            "print $F[unlink 1]",
             "unlink $_",
             "system $_",
             "print if /(?{ unlink })/",

@@ -110,6 +110,14 @@ const GIT_KEYS: &[&str] = &[
     "versionsort.suffix",
 ];
 
+/// Whether no value of the git key makes anything run. `branch.*` and `remote.*.url` only say where git goes.
+pub fn git_is_harmless(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    let section = lower.split('.').next().unwrap_or("");
+    let goes = section == "branch" || section == "remote" && lower.ends_with(".url");
+    goes || GIT_SECTIONS.contains(&section) || GIT_KEYS.contains(&lower.as_str())
+}
+
 /// Reads one `key=value` of `git -c`. Only the key must be known where every value of it is harmless.
 pub fn git(expr: &Arg, at: &Invocation<'_>, out: &mut Reading) {
     let text = match &expr.value {

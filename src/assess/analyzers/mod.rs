@@ -27,6 +27,7 @@ pub mod options;
 mod planted;
 pub mod say;
 pub mod sed;
+pub mod settings;
 pub mod small;
 pub mod sql;
 pub mod tar;
@@ -65,14 +66,19 @@ pub struct WholeRow {
 pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "awk", analyze: awk::program, joint: "\n" },
     LanguageRow { name: "code", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "dscl", analyze: small::dscl, joint: "\n" },
     LanguageRow { name: "duckdb", analyze: sql::duckdb, joint: "\n;\n" },
+    LanguageRow { name: "gh-setting", analyze: settings::gh, joint: "\n" },
     LanguageRow { name: "git-config", analyze: config::git, joint: "\n" },
     LanguageRow { name: "git-remote", analyze: config::git_remote, joint: " " },
+    LanguageRow { name: "git-setting", analyze: settings::git, joint: "\n" },
+    LanguageRow { name: "go-setting", analyze: settings::go, joint: "\n" },
     LanguageRow { name: "jq", analyze: jq::filter, joint: " " },
     LanguageRow { name: "less", analyze: wrap::less, joint: "\n" },
     LanguageRow { name: "mode", analyze: small::mode, joint: "," },
     LanguageRow { name: "mysql", analyze: sql::mysql, joint: "\n;\n" },
     LanguageRow { name: "node", analyze: code::code, joint: "\n" },
+    LanguageRow { name: "npm-setting", analyze: settings::npm, joint: "\n" },
     LanguageRow { name: "perl", analyze: code::perl, joint: "\n" },
     LanguageRow { name: "php", analyze: code::code, joint: "\n" },
     LanguageRow { name: "postgres", analyze: sql::postgres, joint: "\n;\n" },
@@ -82,6 +88,7 @@ pub const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "sed", analyze: sed::script, joint: "\n" },
     LanguageRow { name: "sqlite", analyze: sql::sqlite, joint: "\n;\n" },
     LanguageRow { name: "ssh-option", analyze: config::ssh, joint: "\n" },
+    LanguageRow { name: "sysctl", analyze: small::sysctl, joint: "\n" },
     LanguageRow { name: "tmux-format", analyze: wrap::tmux_format, joint: "\n" },
     LanguageRow { name: "vim", analyze: wrap::vim, joint: "\n" },
 ];

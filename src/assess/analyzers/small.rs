@@ -1,4 +1,4 @@
-//! What do `dd`, `date` and `printf` do? Three programs whose operands, not options, decide.
+//! What do `dd`, `date`, `printf`, `sysctl` and `dscl` do? Programs whose operands, not options, decide.
 
 use super::options::{Does, Grammar, flag, perhaps, read, value};
 use super::{may_begin_with, tail, unknown_flag, unknown_word};
@@ -53,6 +53,27 @@ fn target(file: &Arg, out: &mut Reading) {
         out.effects.push(Effect::Device(Operand::Known(shown.trim_matches('`').to_owned())));
         let text = format!("`of=` overwrites the device {shown}");
         out.raise(Code::Destroys, Class::Destructive, file.span, text);
+    }
+}
+
+/// Reads the names of `sysctl`, one a line: `name=value` sets it.
+pub fn sysctl(expr: &Arg, _: &Invocation<'_>, out: &mut Reading) {
+    if expr.text().is_none_or(|names| names.contains('=')) {
+        out.raise(Code::Destroys, Class::Destructive, expr.span, "a name with `=` changes the running kernel");
+    }
+}
+
+/// What `dscl` only shows, with or without its dash.
+const DSCL_SHOWS: &[&str] = &["list", "read", "readall", "readpl", "readpli", "search"];
+
+/// Reads `[OPTION …] DATASOURCE VERB …` of `dscl`, one word a line.
+pub fn dscl(expr: &Arg, _: &Invocation<'_>, out: &mut Reading) {
+    let mut words =
+        expr.text().unwrap_or("").lines().skip_while(|word| matches!(*word, "-q" | "-raw" | "-plist" | "-url"));
+    let local = words.next().is_some_and(|source| matches!(source, "." | "localhost" | "/Local/Default" | "/Search"));
+    let shows = words.next().is_some_and(|verb| DSCL_SHOWS.contains(&verb.trim_start_matches('-')));
+    if !local || !shows {
+        out.raise(Code::Destroys, Class::Destructive, expr.span, "changes the directory of users, or one elsewhere");
     }
 }
 

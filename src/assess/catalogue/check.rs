@@ -2,7 +2,6 @@
 
 use super::class::Class;
 use super::compile::{Compiled, Fault, Table, spelled};
-use super::keys;
 use super::schema::{ATTRIBUTES, Entry, Fact, Flag, MARKS, Place, Role, Style, Times, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,9 +47,6 @@ fn options(entry: &Entry, report: &mut dyn FnMut(String)) {
                 }
                 if !flag.mark.is_empty() && !MARKS.contains(&flag.mark) {
                     report(format!("flags `{token}`: no mark `{}`{}", flag.mark, nearest(flag.mark, MARKS)));
-                }
-                if flag.kind.role == Role::Key && !keys::names().any(|name| name == flag.kind.of) {
-                    report(format!("flags `{token}`: no table of keys `{}`", flag.kind.of));
                 }
                 if matches!(flag.kind.role, Role::Command | Role::Assign)
                     && flag.arity == super::schema::Arity::Optional

@@ -160,7 +160,9 @@ fn moved(parsed: &Parsed<'_>, ground: &Ground) -> Ground {
         ground.cwd = match (value.text(), &ground.cwd) {
             (Some(dir), _) if dir.starts_with(['/', '~']) => Cwd::Known(dir.to_owned()),
             (Some(dir), Cwd::Known(cwd)) => Cwd::Known(format!("{cwd}/{dir}")),
-            (Some(dir), Cwd::Workspace) if !dir.split('/').any(|part| part == "..") => Cwd::Workspace,
+            (Some(dir), Cwd::Workspace(below)) if !dir.split('/').any(|part| part == "..") => {
+                Cwd::Workspace(format!("{below}/{dir}"))
+            }
             (Some(_) | None, _) => Cwd::Unknown,
         };
     }

@@ -8,7 +8,6 @@ pub mod check;
 pub mod compile;
 pub mod environment;
 mod judge;
-pub mod keys;
 mod layer;
 pub mod packed;
 pub mod reader;

@@ -102,7 +102,7 @@ words! {
         Text = "text", Number = "number", Glob = "glob", Ref = "ref", Secret = "secret", Container = "container",
         PathRead = "path-r", PathWrite = "path-w", PathReadWrite = "path-rw", PathDelete = "path-d", Dir = "dir",
         Cd = "cd", Host = "host", Url = "url", Remote = "remote", Login = "login", Command = "command",
-        Shell = "shell", Script = "script", Code = "code", Expression = "expr", Key = "key", Pid = "pid",
+        Shell = "shell", Script = "script", Code = "code", Expression = "expr", Pid = "pid",
         Source = "source", Package = "package", Fetched = "fetched", Tree = "tree", Refspec = "refspec", Assign = "assign", Device = "device",
     }
 }
@@ -147,11 +147,11 @@ impl<'a> Kind<'a> {
         };
         let names: Vec<&str> = Role::ALL.iter().map(|r| r.name()).collect();
         let role = Role::from_name(word).ok_or_else(|| format!("no role `{word}`{}", nearest(word, &names)))?;
-        let takes = matches!(role, Role::Expression | Role::Code | Role::Key | Role::Package);
+        let takes = matches!(role, Role::Expression | Role::Code | Role::Package);
         if !of.is_empty() && !takes {
             return Err(format!("role `{word}` takes nothing in brackets"));
         }
-        if of.is_empty() && matches!(role, Role::Expression | Role::Key) {
+        if of.is_empty() && role == Role::Expression {
             return Err(format!("role `{word}` needs a name in brackets, as `expr(sed)`"));
         }
         Ok(Kind { role, of })
@@ -162,7 +162,7 @@ impl<'a> Kind<'a> {
         match self.role {
             Role::Text | Role::Number | Role::Glob | Role::Ref | Role::Secret | Role::Container => Class::Read,
             Role::PathRead | Role::Dir | Role::Cd | Role::Assign => Class::Read,
-            Role::Command | Role::Shell | Role::Expression | Role::Key | Role::Remote => Class::Read,
+            Role::Command | Role::Shell | Role::Expression | Role::Remote => Class::Read,
             Role::PathWrite | Role::PathReadWrite | Role::PathDelete => Class::Write,
             Role::Script | Role::Code | Role::Pid | Role::Package => Class::Write,
             Role::Tree | Role::Refspec | Role::Source | Role::Fetched => Class::Read,
@@ -176,7 +176,7 @@ impl<'a> Kind<'a> {
         match self.role {
             Role::Text | Role::Number | Role::Glob | Role::Ref | Role::Secret | Role::Container => true,
             Role::PathRead | Role::Dir | Role::Cd => true,
-            Role::Assign | Role::Command | Role::Shell | Role::Expression | Role::Key | Role::Remote => false,
+            Role::Assign | Role::Command | Role::Shell | Role::Expression | Role::Remote => false,
             Role::Tree | Role::Refspec | Role::Source | Role::Fetched => false,
             Role::PathWrite | Role::PathReadWrite | Role::PathDelete | Role::Script | Role::Code => false,
             Role::Pid | Role::Package | Role::Host | Role::Url | Role::Login | Role::Device => false,

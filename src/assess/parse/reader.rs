@@ -259,7 +259,8 @@ impl<'t> Reader<'t> {
             self.blanks();
         }
         let next = self.raw_word();
-        if next.is_empty() || next.starts_with('-') || matches!(next, "time" | "!") {
+        let subshell = self.peek() == Some(b'(') && self.peek_at(1) != Some(b'(');
+        if next.is_empty() && !subshell || next.starts_with('-') || matches!(next, "time" | "!") {
             return self.no("what `time` applies to is read differently by different shells");
         }
         Ok(())

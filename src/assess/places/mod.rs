@@ -41,7 +41,16 @@ pub struct Meaning {
 const PATH_BYTES_MAX: usize = 4096;
 
 /// What is special about touching `operand`, standing on `ground`; `None` for an ordinary path.
+///
+/// `cd x; rm -rf *` deletes what is here when `x` is not there: for what cannot be undone the worse of both counts.
 pub fn judge(touch: Touch, operand: &Operand, ground: &Ground) -> Option<Meaning> {
+    let there = judge_at(touch, operand, ground);
+    let (Some(otherwise), Touch::Delete { .. } | Touch::Below) = (&ground.otherwise, touch) else { return there };
+    let here = judge_at(touch, operand, &Ground { cwd: otherwise.clone(), ..ground.clone() });
+    here.filter(|here| there.is_none_or(|there| here.class > there.class)).or(there)
+}
+
+fn judge_at(touch: Touch, operand: &Operand, ground: &Ground) -> Option<Meaning> {
     let long = match operand {
         Operand::Known(text) | Operand::Glob(text) | Operand::Unknown { prefix: text } => text.len() > PATH_BYTES_MAX,
         Operand::Any => false,
@@ -323,8 +332,12 @@ mod tests {
 
     #[test]
     fn the_ground_moves_relative_paths() {
-        let ground =
-            Ground { cwd: Cwd::Known("/etc".into()), workspace: Some("/w/p".into()), home: Some("/h/u".into()) };
+        let ground = Ground {
+            cwd: Cwd::Known("/etc".into()),
+            otherwise: None,
+            workspace: Some("/w/p".into()),
+            home: Some("/h/u".into()),
+        };
         let at =
             |text: &str| judge(Touch::Write, &Operand::Known(text.to_owned()), &ground).map(|meaning| meaning.class);
         assert_eq!(at("passwd"), Some(Class::Destructive));

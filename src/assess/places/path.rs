@@ -37,7 +37,7 @@ pub(super) fn normalise(text: &str, ground: &Ground, open: bool) -> Path {
     } else {
         rest = text;
         match &ground.cwd {
-            Cwd::Workspace => {}
+            Cwd::Workspace(below) => parts = split(below),
             Cwd::Unknown => root = Root::Unknown,
             Cwd::Known(cwd) => {
                 root = if cwd.starts_with('~') { Root::Home } else { Root::System };

@@ -43,8 +43,17 @@ impl Walk<'_> {
 
     /// After `A && B || C` every way of getting to the end is joined.
     fn and_or(&mut self, item: &Item) {
+        let (place, otherwise) = (self.scope.place.clone(), self.scope.otherwise.clone());
+        let may_stay = |scope: &mut Scope| {
+            if scope.place != place {
+                scope.otherwise.get_or_insert_with(|| place.clone());
+            }
+        };
         if item.rest.is_empty() {
             self.pipeline(&item.first);
+            if !self.scope.stops_on_failure {
+                may_stay(&mut self.scope);
+            }
             return;
         }
         // Ways that skip what comes next.
@@ -63,6 +72,7 @@ impl Walk<'_> {
                     if let Some(failed) = skipped.take() {
                         self.scope.join(&failed);
                     }
+                    may_stay(&mut self.scope);
                     self.lead = "||";
                     self.pipeline(pipeline);
                     skipped = Some(self.scope.clone());
@@ -72,6 +82,34 @@ impl Walk<'_> {
         }
         if let Some(skipped) = skipped {
             self.scope.join(&skipped);
+        }
+        match item.rest.last() {
+            Some((Connector::Or, last)) if self.gives_up(last) => self.scope.otherwise = otherwise,
+            Some(_) | None => may_stay(&mut self.scope),
+        }
+    }
+
+    /// Whether nothing of this text runs after `pipeline`: `|| exit 1`, `|| { echo no; exit 1; }`.
+    fn gives_up(&self, pipeline: &Pipeline) -> bool {
+        let ([Command { kind, .. }], false) = (pipeline.commands.as_slice(), pipeline.negated) else { return false };
+        match kind {
+            CommandKind::Simple { words, .. } => words.first().is_some_and(|word| {
+                let name = self.words().single(word);
+                let ends = matches!(&name, Value::Known(name) if matches!(name.as_str(), "exit" | "return"));
+                ends && ["exit", "return"]
+                    .iter()
+                    .all(|name| self.scope.function(name).is_none() && !self.scope.is_shadowed(name))
+            }),
+            CommandKind::Group(script) => {
+                let last = script.items.last().filter(|last| last.rest.is_empty() && !last.background);
+                last.is_some_and(|last| self.gives_up(&last.first))
+            }
+            CommandKind::Subshell(_) | CommandKind::If { .. } | CommandKind::While { .. } | CommandKind::For { .. } => {
+                false
+            }
+            CommandKind::Select { .. } | CommandKind::ForArithmetic { .. } | CommandKind::Case { .. } => false,
+            CommandKind::Function { .. } | CommandKind::Arithmetic(_) | CommandKind::Test(_) => false,
+            CommandKind::Coprocess { .. } => false,
         }
     }
 

@@ -88,7 +88,11 @@ impl Walk<'_> {
         {
             self.visit_subscript(slot, &p.name, subscript);
         }
-        if p.indirect && !matches!(p.operator.as_str(), "*" | "@") {
+        // `${!m[@]}` lists the subscripts; only with an operator, or of one element, is a value taken for a name.
+        let lists = p.operator.is_empty() && p.subscript.as_deref().is_some_and(is_whole);
+        if p.indirect && lists {
+            origin = origin.max(Origin::Data);
+        } else if p.indirect && !matches!(p.operator.as_str(), "*" | "@") {
             let name = match self.scope.variable(&p.name).map(|v| v.content.clone()) {
                 Some(Content::Scalar(value)) => value,
                 Some(Content::Unset | Content::Array(_) | Content::Unknown) | None => value::unknown(),

@@ -291,16 +291,17 @@ impl<'q> Walk<'q> {
     }
 
     fn ground(&self) -> Ground {
-        let cwd = match (&self.scope.place, &self.question.cwd) {
+        let at = |place: &Place| match (place, &self.question.cwd) {
             (Place::Start, Some(start)) => Cwd::Known(start.clone()),
-            (Place::Start, None) => Cwd::Workspace,
+            (Place::Start, None) => Cwd::Workspace(String::new()),
             (Place::Unknown, _) => Cwd::Unknown,
             (Place::At(path), _) if path.starts_with(['/', '~']) => Cwd::Known(path.clone()),
             (Place::At(path), Some(start)) => Cwd::Known(format!("{start}/{path}")),
             (Place::At(path), None) if path.split('/').any(|part| part == "..") => Cwd::Unknown,
-            (Place::At(_), None) => Cwd::Workspace,
+            (Place::At(path), None) => Cwd::Workspace(path.clone()),
         };
-        Ground { cwd, workspace: self.question.workspace.clone(), home: self.question.home.clone() }
+        let (cwd, otherwise) = (at(&self.scope.place), self.scope.otherwise.as_ref().map(at));
+        Ground { cwd, otherwise, workspace: self.question.workspace.clone(), home: self.question.home.clone() }
     }
 
     // -- segments ---------------------------------------------------------------------------------------------------

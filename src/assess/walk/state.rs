@@ -128,6 +128,7 @@ impl Walk<'_> {
                 "-o" | "+o" => {
                     match after.first().and_then(Arg::text) {
                         None if after.is_empty() => return,
+                        Some("errexit") => self.scope.stops_on_failure = text == "-o",
                         Some(name) if PLAIN_NAMES.contains(&name) => {}
                         Some(_) | None => self.options_unknown(slot, arg),
                     }
@@ -139,6 +140,9 @@ impl Walk<'_> {
                     let names = letters.contains('o');
                     if !letters.chars().all(|c| PLAIN_SET.contains(c) || c == 'o') {
                         self.options_unknown(slot, arg);
+                    }
+                    if letters.contains('e') {
+                        self.scope.stops_on_failure = text.starts_with('-');
                     }
                     words = after;
                     if names {

@@ -54,6 +54,9 @@ fn reading_is_read() {
             "case $1 in a) echo a;; *) echo b;; esac",
             "[[ -n $x && -f y ]] && echo yes",
             "(cd /tmp; ls)",
+            "time (ls | wc -l)",
+            "m[1]=a; echo \"${!m[@]}\"",
+            "declare -A m=([a]=b); for k in \"${!m[@]}\"; do echo \"$k\"; done",
             "{ ls; pwd; }",
             "set -euo pipefail; ls",
             "f() { cat x; }; f",
@@ -646,6 +649,42 @@ fn the_directory_moves_what_paths_mean() {
     );
     says("cd src && cat x", "read");
     says("(cd /etc); echo x > passwd_copy", "write");
+}
+
+#[test]
+fn a_cd_that_may_have_failed_leaves_what_is_deleted_where_it_was() {
+    at_least(
+        Class::Destructive,
+        &[
+            "cd /tmp/x; rm -rf *",
+            "cd build; rm -rf *",
+            "cd build\nrm -rf ./*",
+            "cd build && make; rm -rf *",
+            "cd build || true; rm -rf *",
+            "cd build || rm -rf *",
+            "cd build || exit 1 && cd; rm -rf *",
+            "set -e; cd build && ls; rm -rf *",
+            "set -e; set +e; cd build; rm -rf *",
+            "exit() { :; }; cd build || exit; rm -rf *",
+            "cd a; cd b && rm -rf *",
+            "cd /tmp/x; chmod -R 777 .",
+        ],
+    );
+    all(
+        "write",
+        &[
+            "cd build && rm -rf *",
+            "cd /tmp/x && rm -rf * && echo done",
+            "cd build || exit 1; rm -rf *",
+            "cd build || { echo no; exit 1; }; rm -rf *",
+            "set -eu; cd build; rm -rf *",
+            "set -o errexit\ncd /tmp/x\nrm -rf *",
+            "cd build; rm -rf obj; touch x",
+            "(cd /tmp/x && rm -rf *)",
+        ],
+    );
+    // Below the workspace's top a relative path is still what it is.
+    all("install", &["cd .git/hooks && echo x > pre-commit", "cd .claude; touch settings.json"]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What is this value to its program? One meaning per role of the format: a path written, a host reached, code run.
 
 use super::super::environment::{Influence, influence_of};
-use super::super::keys;
 use super::super::schema::{Kind, Role};
 use super::Judge;
 use crate::assess::analyzers;
@@ -67,7 +66,6 @@ impl<'c> Judge<'_, 'c> {
                     self.out.raise(Code::Destroys, Class::Destructive, span, text);
                 }
             }
-            Role::Key => self.key(kind.of, arg, span, who),
             Role::Pid => {
                 for operand in analyzers::say::operands(&arg.value) {
                     self.out.effects.push(Effect::Signal(operand));
@@ -229,18 +227,6 @@ impl<'c> Judge<'_, 'c> {
             self.out.effects.push(Effect::EnvInfluence(name.to_owned()));
             let text = format!("setting `{name}` changes what the command runs or uses");
             self.out.raise(Code::RunsCode, Class::Write, span, text);
-        }
-    }
-
-    /// `key=value` settings of which a table names the harmless ones.
-    fn key(&mut self, table: &str, arg: &Arg, span: Span, who: Who<'_>) {
-        let known = keys::is_harmless(table, arg.text().unwrap_or(""));
-        if !known || arg.text().is_none() {
-            self.out.opaque(
-                Class::Write,
-                span,
-                who.says("uses", &format!("the setting {}, which may run code", analyzers::say::shown(&arg.value))),
-            );
         }
     }
 
