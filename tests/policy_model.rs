@@ -45,7 +45,8 @@ fn naive(world: &World) -> Decision {
     let whole: Vec<&Part> = world.parts.iter().collect();
     let class = |parts: &[&Part]| parts.iter().map(|part| part.class).max().expect("a part");
     let cell = |class: Class| world.cells[class as usize];
-    let matches = |rule: &Rule, parts: &[&Part]| {
+    // What a rule says, and whether only for what a program may do unseen: then it asks at most, and loosens nothing.
+    let says = |rule: &Rule, parts: &[&Part]| {
         let allows = rule.then == Allow;
         // A program that is not known is taken for the one meant, unless the rule would allow.
         let program = |part: &&Part| match (rule.program, part.program) {
@@ -54,21 +55,32 @@ fn naive(world: &World) -> Decision {
             // A rule about a program allows what the program's words show: here none shows what is deleted.
             (Some(want), Some(is)) => want == is && !(allows && part.deletes && !rule.deletes),
         };
-        parts.iter().any(program)
+        let has = |part: &&Part, attribute| part.attributes.contains(&attribute);
+        let opaque = parts.iter().any(|part| has(part, Attribute::Opaque));
+        let may_delete = parts.iter().any(|part| has(part, Attribute::Opaque) && part.class > Class::Read);
+        let unseen = may_delete && !allows && (rule.program.is_none() || parts.len() == 1);
+        let deletes = parts.iter().any(|part| part.deletes);
+        let rest = parts.iter().any(program)
             && rule.class.is_none_or(|want| want == class(parts))
-            && rule.attribute.is_none_or(|want| parts.iter().any(|part| part.attributes.contains(&want)))
-            && (!rule.deletes || parts.iter().any(|part| part.deletes))
+            && rule.attribute.is_none_or(|want| parts.iter().any(|part| part.attributes.contains(&want)));
+        match (rule.deletes, deletes) {
+            _ if !rest || (allows && rule.deletes && opaque) => None,
+            (false, _) | (true, true) => Some((rule.then, false)),
+            (true, false) => unseen.then_some((rule.then.min(Prompt), true)),
+        }
     };
-    let strictest = |parts: &[&Part], least: Decision| {
-        world.rules.iter().filter(|rule| rule.then >= least && matches(rule, parts)).map(|rule| rule.then).max()
+    let strictest = |parts: &[&Part], doubt: bool| {
+        let said = world.rules.iter().filter_map(|rule| says(rule, parts));
+        said.filter(|(_, unseen)| *unseen == doubt).map(|(then, _)| then).max()
     };
     let mut verdict = Allow;
     for part in &whole {
         let own = cell(part.class);
-        verdict = verdict.max(if own == Block { Block } else { strictest(&[part], Allow).unwrap_or(own) });
+        verdict = verdict.max(if own == Block { Block } else { strictest(&[part], false).unwrap_or(own) });
+        verdict = verdict.max(strictest(&[part], true).unwrap_or(Allow));
     }
     if whole.len() > 1 {
-        verdict = verdict.max(strictest(&whole, Stage).unwrap_or(Allow));
+        verdict = verdict.max(strictest(&whole, false).max(strictest(&whole, true)).unwrap_or(Allow));
     }
     let doubtful = [Attribute::SecretRead, Attribute::Unanalysed, Attribute::Itself];
     if whole.iter().any(|part| part.attributes.iter().any(|attribute| doubtful.contains(attribute))) {

@@ -65,7 +65,7 @@ enum Verb {
     Extend(withdraw::Args),
     /// Take a request out of the queue, without deciding it
     Cancel(withdraw::Args),
-    /// Take an approval back before it is used
+    /// Take back an approval before it is used, a session grant or an always-rule
     Revoke(withdraw::Args),
     /// Say what became of a run whose result is unknown
     Annotate(annotate::Args),

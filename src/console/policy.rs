@@ -10,6 +10,7 @@ use crate::gate::{Dirs, dirs::SYSTEM_POLICY};
 use crate::policy::{self, Layer, LayerKind, Part, Policy, PolicyError, Projects, Step, schema};
 use crate::record::{still_visible, visible, visible_block};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -103,11 +104,19 @@ fn in_use() -> Result<Result<Policy, PolicyError>, Failure> {
     Ok(Policy::load(&layers()?, uid()))
 }
 
+/// A policy to look at: one whose tests fail is said to, and looked at all the same.
 fn named(file: Option<&Path>) -> Result<Policy, Failure> {
-    match file {
-        Some(path) => Policy::from_file(path, uid()).map_err(refused),
-        None => in_use()?.map_err(refused),
+    let looked = match file {
+        Some(path) => Policy::look_at_file(path, uid()),
+        None => Policy::look(&layers()?, uid()),
+    };
+    let (policy, failed) = looked.map_err(refused)?;
+    for one in failed.iter().flat_map(PolicyError::all) {
+        let text = format!("{}: {}", one.place(), one.message);
+        // Nothing is left to tell if stderr is closed; `policy check` and `policy test` say it too.
+        _ = writeln!(std::io::stderr(), "tollgate: this policy would not be used: {}", visible(&text));
     }
+    Ok(policy)
 }
 
 fn refused(error: PolicyError) -> Failure {
@@ -147,7 +156,9 @@ fn show(origin: bool, json: bool) -> Done {
     if let Some(why) = &policy.refused {
         page.line(&format!("REFUSED  the policy on disk, so this older one stays in force: {}", still_visible(why)))?;
     }
-    if policy.sources.is_empty() {
+    if policy.sources.is_empty() && policy.refused.is_some() {
+        page.line("from     no file: it is the built-in policy")?;
+    } else if policy.sources.is_empty() {
         let path = layers()?.pop().map(|layer| layer.path).unwrap_or_default();
         page.line(&format!(
             "No policy file: the built-in policy. Yours would be {}",
@@ -168,7 +179,7 @@ fn show(origin: bool, json: bool) -> Done {
 
 /// What a gate started now would use.
 fn of_files() -> Result<PolicyAnswer, Failure> {
-    PolicyAnswer::of(&named(None)?, None)
+    PolicyAnswer::of(&in_use()?.map_err(refused)?, None)
         .map_err(|e| Failure::no(format!("the policy has no form in JSON: {e}"), "Report it"))
 }
 
@@ -243,7 +254,9 @@ fn explain(command: &str, file: Option<&Path>, json: bool) -> Done {
             line(&mut page, step)?;
         }
     }
-    let mut whole = steps.iter().filter(|step| step.part == Part::Whole).peekable();
+    // What a part was told already is not said again of all of them.
+    let told = |step: &Step| steps.iter().any(|one| one.part != Part::Whole && one.rule == step.rule);
+    let mut whole = steps.iter().filter(|step| step.part == Part::Whole && !told(step)).peekable();
     if whole.peek().is_some() {
         page.line("  the whole")?;
         whole.try_for_each(|step| line(&mut page, step))?;
@@ -283,8 +296,10 @@ fn test(files: Vec<PathBuf>, json: bool) -> Done {
                 page.line(&format!("FAILED   {}: {}", visible(&path.to_string_lossy()), visible(why)))?;
             } else {
                 let rule = proved.rule.as_deref().unwrap_or("policy");
+                // What a rule has nothing to say about is not its doing.
+                let silent = if proved.want.is_none() { " says nothing" } else { "" };
                 let says = proved.verdict.decision.name();
-                page.line(&format!("ok       {says:7} {}  [{}]", cards::one_line(&command), visible(rule)))?;
+                page.line(&format!("ok       {says:7} {}  [{}{silent}]", cards::one_line(&command), visible(rule)))?;
             }
         }
     }

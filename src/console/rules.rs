@@ -1,7 +1,7 @@
 //! What runs unasked because somebody said so: always-rules and session grants. List them, look at one, take it back.
 
 use super::output::{Done, Failure, Page};
-use super::{cards, gate, moment};
+use super::{cards, gate, moment, withdraw};
 use crate::gate::protocol::{ById, Card, Grant, GrantRow, Method, Preview, PreviewRule, RuleRow, Rules};
 use crate::record::still_visible;
 use serde_json::json;
@@ -24,7 +24,7 @@ enum Verb {
         /// Any unique beginning of its id
         id: String,
     },
-    /// Take a rule back; unused approvals that came from it end with it
+    /// Take a rule or a grant back; unused approvals that came from it end with it
     Remove {
         /// Any unique beginning of its id
         id: String,
@@ -134,6 +134,12 @@ fn whole(page: &mut Page, rule: &RuleRow) -> Result<(), Failure> {
 
 fn remove(id: String, json: bool) -> Done {
     let mut client = gate::needed(&id)?;
+    let all: Rules = client.call(Method::Rules, &json!({}))?;
+    let named = id.to_ascii_lowercase();
+    let is_rule = all.rules.iter().any(|rule| rule.id.starts_with(&named));
+    if !is_rule && all.grants.iter().any(|grant| grant.id.starts_with(&named)) {
+        return withdraw::end(&mut client, Method::Revoke, id, json);
+    }
     let rule: RuleRow = client.call(Method::RemoveRule, &ById { id })?;
     let mut page = Page::open();
     if json {

@@ -2,6 +2,7 @@
 
 use super::output::{Done, Page};
 use super::{cards, gate, moment};
+use crate::gate::Client;
 use crate::gate::protocol::{ById, Decided, Extended, Method};
 
 #[derive(Debug, clap::Args)]
@@ -27,18 +28,18 @@ pub fn extend(args: Args) -> Done {
 }
 
 pub fn cancel(args: Args) -> Done {
-    end(args, Method::Cancel)
+    end(&mut gate::needed(&args.id)?, Method::Cancel, args.id, args.json)
 }
 
 pub fn revoke(args: Args) -> Done {
-    end(args, Method::Revoke)
+    end(&mut gate::needed(&args.id)?, Method::Revoke, args.id, args.json)
 }
 
-fn end(args: Args, method: Method) -> Done {
-    let mut client = gate::needed(&args.id)?;
-    let decided: Decided = client.call(method, &ById { id: args.id })?;
+/// Ends what has this name, and says how it ended.
+pub fn end(client: &mut Client, method: Method, id: String, json: bool) -> Done {
+    let decided: Decided = client.call(method, &ById { id })?;
     let mut page = Page::open();
-    if args.json {
+    if json {
         page.json(&decided)?;
     } else {
         page.line(&format!("{}  {}", cards::short(&decided.id), cards::decided(&decided, moment::now_ms())))?;

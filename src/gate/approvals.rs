@@ -152,6 +152,17 @@ impl Desk {
         if decide.reply {
             approver.channel = Channel::Reply;
         }
+        if !matches!(decide.decision, p::Choice::Deny) && gate.judged_by_another(row.id) {
+            // A yes would bind nothing: whoever waits is told at once, and asks again by itself.
+            let what = said("the policy changed while it waited");
+            gate.store.stale(row.id, Code::PolicyChanged, what, gate.store.now()).await?;
+            self.settled(row.id).await?;
+            return Err(Trouble::with_next(
+                Code::PolicyChanged,
+                "the policy changed since this was asked, so a yes would bind nothing",
+                "Wait for the request that comes in its place, judged by the new policy: the agent is told to run it again",
+            ));
+        }
         let lease_ttl = gate.policy().lease_ttl(row.action.class).as_millis();
         let ttl_ms = Some(i64::try_from(lease_ttl).unwrap_or(i64::MAX));
         let evidence = match &decide.evidence {
@@ -223,8 +234,9 @@ impl Desk {
         self.settled(story.request.id).await
     }
 
+    /// Takes back a session grant, an always-rule, or a request's approval: whatever has this name, if one thing has.
     pub async fn revoke(&self, by: p::ById) -> Result<p::Decided, Trouble> {
-        if let Some(decided) = self.revoke_grant(&by.id).await? {
+        if let Some(decided) = self.take_back(&by.id).await? {
             return Ok(decided);
         }
         let story = self.story(&by.id).await?;

@@ -122,24 +122,35 @@ impl Desk {
             .ok_or_else(|| Trouble::new(Code::ApprovalExpired, "the grant is over already"))
     }
 
-    /// Takes a grant back, if one is meant.
-    pub(super) async fn revoke_grant(&self, id: &str) -> Result<Option<p::Decided>, Trouble> {
+    /// Takes back the always-rule or session grant that is meant, if one is.
+    pub(super) async fn take_back(&self, id: &str) -> Result<Option<p::Decided>, Trouble> {
         let gate = &self.gate;
         self.untainted()?;
         let Some(prefix) = IdPrefix::parse(id) else { return Ok(None) };
         let grants = gate.store.grants(gate.store.now()).await?;
-        let mut named = grants.iter().filter(|grant| grant.id.as_str().starts_with(prefix.as_str()));
-        let (Some(grant), None) = (named.next(), named.next()) else { return Ok(None) };
+        let rules = gate.store.rules(gate.store.now()).await?;
+        let mut grants = grants.iter().map(|grant| grant.id).filter(|id| id.as_str().starts_with(prefix.as_str()));
+        let mut rules = rules.iter().map(|rule| rule.id).filter(|id| id.as_str().starts_with(prefix.as_str()));
         let by = self.principal();
         let said = cards::approver(&by);
-        gate.store.revoke_grant(grant.id, by, gate.store.now()).await?;
+        let (id, what) = match (grants.next(), rules.next(), grants.next(), rules.next()) {
+            (Some(grant), None, None, None) => {
+                gate.store.revoke_grant(grant, by, gate.store.now()).await?;
+                (grant.to_string(), "the session grant")
+            }
+            (None, Some(rule), None, None) => {
+                gate.store.remove_rule(rule, by, gate.store.now()).await?;
+                (rule.to_string(), "the always-rule")
+            }
+            _ => return Ok(None),
+        };
         gate.reload_rules().await?;
         Ok(Some(p::Decided {
-            id: grant.id.to_string(),
+            id,
             state: "REVOKED".to_owned(),
             by: said,
             at_ms: cards::ms(gate.store.now().wall_ms),
-            comment: Some("the session grant".to_owned()),
+            comment: Some(what.to_owned()),
         }))
     }
 

@@ -363,6 +363,16 @@ impl Gate {
         cards::card(story, shown, self.dirs.moved())
     }
 
+    /// Whether the policy by which a waiting request was judged is another one now. A request whose client is gone is
+    /// compared when it comes back.
+    pub fn judged_by_another(&self, request: RequestId) -> bool {
+        let judged = self.waiting.borrow().get(&request).cloned();
+        judged.is_some_and(|judged| {
+            let now = self.projects.policy(&self.policy(), judged.asked.workspace.as_deref());
+            now.version() != judged.policy.version()
+        })
+    }
+
     /// The same for one row of a list.
     pub fn waiting_card(&self, row: &Waiting) -> p::Card {
         let waiting = self.waiting.borrow();

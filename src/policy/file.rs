@@ -335,6 +335,10 @@ fn told(message: &str) -> (String, String) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let Some((unknown, known)) = quoted.split_first() {
         if message.starts_with("unknown") {
+            if *unknown == "except" {
+                let remedy = "Write `except = { … }` beside `when`, not inside of it";
+                return ("`except` does not stand here".to_owned(), remedy.to_owned());
+            }
             if let Some((_, why)) = RESERVED.iter().find(|(name, _)| name == unknown) {
                 return (format!("`{unknown}` is not available"), (*why).to_owned());
             }

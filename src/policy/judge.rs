@@ -5,12 +5,14 @@
 
 use super::beforehand::{self, Lift};
 use super::circumstances::Circumstances;
+use super::conditions::Found;
 use super::effective::Policy;
 use super::model::words::bit;
 use super::model::{EffectKind, Origin, Unattended};
 use super::pattern::Fit;
 use super::place::{self, Side};
-use super::rule::{Rule, Scene};
+use super::rule::Rule;
+use super::scene::Scene;
 use super::tier::DOUBTFUL;
 use super::{Decision, Verdict};
 use crate::assess::{Assessment, Attribute, Class, Effect, Operand, Segment};
@@ -80,6 +82,8 @@ struct Said<'p> {
 enum By<'p> {
     Cell(Class),
     Rule(&'p Rule),
+    /// Only for what a program may do inside.
+    Unseen(&'p Rule),
     Doubt(Attribute),
     Forbidden,
     MayBeForbidden,
@@ -92,6 +96,14 @@ impl<'p> Said<'p> {
     /// The stricter; of equals the first.
     fn or(self, other: Said<'p>) -> Said<'p> {
         if other.decision > self.decision { other } else { self }
+    }
+
+    /// What a rule says. Nobody is refused for what was not seen: somebody is asked.
+    fn by(rule: &'p Rule, found: Found) -> Said<'p> {
+        match found.unseen {
+            true => Said { decision: rule.then.min(Decision::Prompt), by: By::Unseen(rule) },
+            false => Said { decision: rule.then, by: By::Rule(rule) },
+        }
     }
 
     fn step(&self, policy: &Policy, part: Part, in_doubt: bool) -> Step {
@@ -107,6 +119,10 @@ impl<'p> Said<'p> {
                 (format!("tier.{}.{class}", tier.name), format!("tier {} says {says} to class {class}", tier.name))
             }
             By::Rule(rule) => (format!("rule.{}", rule.id), rule.why.clone()),
+            By::Unseen(rule) => (
+                format!("rule.{}", rule.id),
+                format!("in doubt, for nobody sees what the program does inside: {}", rule.why),
+            ),
             By::Doubt(attribute) => {
                 (format!("tier.{}.doubt", tier.name), format!("tier {} says {says} to {}", tier.name, attribute.name()))
             }
@@ -145,10 +161,10 @@ fn decide<'p>(
     if assessment.segments.len() > 1 {
         let scene = Scene::whole(assessment, policy.roots());
         for rule in policy.rules_about(&assessment.segments).filter(|rule| rule.then != Decision::Allow) {
-            let fit = rule.fits(&scene, at);
-            if fires(fit, rule, doubt) {
-                let one = Said { decision: rule.then, by: By::Rule(rule) };
-                tell(&|| one.step(policy, Part::Whole, fit == Fit::Maybe));
+            let found = rule.fits(&scene, at);
+            if fires(found.fit, rule, doubt) {
+                let one = Said::by(rule, found);
+                tell(&|| one.step(policy, Part::Whole, found.in_doubt()));
                 stricter(one);
             }
         }
@@ -180,13 +196,14 @@ fn of_segment<'p>(
     let scene = Scene::of(segment, policy.roots());
     let (mut strictest, mut tightest): (Option<Said<'p>>, Option<Said<'p>>) = (None, None);
     for rule in policy.rules_about(std::slice::from_ref(segment)) {
-        let fit = rule.fits(&scene, at);
-        if !fires(fit, rule, doubt) {
+        let found = rule.fits(&scene, at);
+        if !fires(found.fit, rule, doubt) {
             continue;
         }
-        let one = Said { decision: rule.then, by: By::Rule(rule) };
-        tell(&|| one.step(policy, part, fit == Fit::Maybe));
-        let into = if rule.tightens { &mut tightest } else { &mut strictest };
+        let one = Said::by(rule, found);
+        tell(&|| one.step(policy, part, found.in_doubt()));
+        // What only may be never takes the place of what the cell says.
+        let into = if rule.tightens || found.unseen { &mut tightest } else { &mut strictest };
         *into = Some(into.map_or(one, |so_far| so_far.or(one)));
     }
     let base = match strictest {

@@ -64,18 +64,23 @@ impl Policy {
     /// # Errors
     /// Any file of any layer is wrong, or a test that a policy carries fails.
     pub fn load(layers: &[Layer], uid: u32) -> Result<Policy, PolicyError> {
-        let (mut read, mut faults) = (Vec::new(), Vec::new());
-        for layer in layers {
-            match layer.read(uid) {
-                Ok(documents) if documents.is_empty() => {}
-                Ok(documents) => read.push((layer.kind, documents)),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        match PolicyError::gathered(faults) {
-            Some(error) => Err(error),
-            None => fold::fold(&read),
-        }
+        fold::fold(&read(layers, uid)?)
+    }
+
+    /// As [`Policy::load`], also where tests that the layers carry fail: what failed comes with it. Only to look at.
+    ///
+    /// # Errors
+    /// Anything else is wrong.
+    pub fn look(layers: &[Layer], uid: u32) -> Result<(Policy, Option<PolicyError>), PolicyError> {
+        fold::looked_at(&read(layers, uid)?)
+    }
+
+    /// As [`Policy::from_file`], also where tests that it carries fail: what failed comes with it. Only to look at.
+    ///
+    /// # Errors
+    /// Anything else is wrong.
+    pub fn look_at_file(path: &Path, uid: u32) -> Result<(Policy, Option<PolicyError>), PolicyError> {
+        fold::looked_at(&[(LayerKind::User, file(path, uid)?)])
     }
 
     /// One policy from its text, as a topmost layer.
@@ -96,10 +101,29 @@ impl Policy {
     /// # Errors
     /// As [`Policy::load`].
     pub fn from_file(path: &Path, uid: u32) -> Result<Policy, PolicyError> {
-        let documents = file::read_all(path, uid)?;
-        if documents.is_empty() {
-            return Err(PolicyError::new(path, "is not there", "Name a policy file that can be read"));
+        fold::fold(&[(LayerKind::User, file(path, uid)?)])
+    }
+}
+
+/// The files of all layers that there are; what is wrong in any of them is said at once.
+fn read(layers: &[Layer], uid: u32) -> Result<Vec<(LayerKind, Vec<Document>)>, PolicyError> {
+    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    for layer in layers {
+        match layer.read(uid) {
+            Ok(documents) if documents.is_empty() => {}
+            Ok(documents) => read.push((layer.kind, documents)),
+            Err(fault) => faults.push(fault),
         }
-        fold::fold(&[(LayerKind::User, documents)])
+    }
+    PolicyError::gathered(faults).map_or(Ok(read), Err)
+}
+
+/// One file and what it includes.
+pub fn file(path: &Path, uid: u32) -> Result<Vec<Document>, PolicyError> {
+    match file::read_all(path, uid)? {
+        documents if documents.is_empty() => {
+            Err(PolicyError::new(path, "is not there", "Name a policy file that can be read"))
+        }
+        documents => Ok(documents),
     }
 }

@@ -5,11 +5,13 @@
 //! wrong refuses the whole policy, and the caller keeps the old one.
 //!
 //! `model` is the file format, `file` reads, `fold` makes one policy of the layers, `effective` is that policy,
-//! `rule`/`pattern`/`place` say whether a condition holds, `judge` decides, `proof` runs the tests a policy carries,
+//! `rule`, with `conditions`, `around`, `scene`, `pattern` and `place`, says whether it holds, `judge` decides, `proof` runs the tests a policy carries,
 //! `project` adds what a workspace says about itself.
 
+mod around;
 mod beforehand;
 mod circumstances;
+mod conditions;
 mod effective;
 mod file;
 mod fold;
@@ -23,6 +25,7 @@ mod place;
 mod project;
 mod proof;
 mod rule;
+mod scene;
 pub mod schema;
 mod template;
 mod tier;

@@ -53,6 +53,13 @@ impl Pattern {
         if text.is_empty() {
             return Err("an empty pattern matches nothing".to_owned());
         }
+        if text.starts_with('!') {
+            let name = &text[1..];
+            return Err(format!(
+                "`{text}` begins with `!`, which turns nothing round: a rule names what it leaves out in `except`; the \
+                 word itself is written `'\\!{name}'`"
+            ));
+        }
         if text.len() > PATTERN_BYTES_MAX {
             return Err(format!("a pattern has more than {PATTERN_BYTES_MAX} bytes"));
         }
@@ -79,6 +86,15 @@ impl Pattern {
             Pattern::Literal(text) => Some(text),
             Pattern::Glob(_) => None,
         }
+    }
+
+    /// Whether it is written for options.
+    fn names_options(&self) -> bool {
+        let text = match self {
+            Pattern::Literal(text) => text,
+            Pattern::Glob(glob) => glob.glob().glob(),
+        };
+        text.starts_with('-') || text.starts_with("{-")
     }
 
     /// Whether a word of a command fits.
@@ -120,9 +136,13 @@ pub fn in_order(patterns: &[Pattern], words: &[Operand]) -> Fit {
     best[patterns.len()]
 }
 
-/// Whether every word fits one of the patterns, and all the patterns occur in this order.
+/// Whether every word fits one of the patterns, and all the patterns occur in this order. An option fits only a pattern
+/// that is written for options: `*` stands for names and values.
 pub fn covered(patterns: &[Pattern], words: &[Operand]) -> Fit {
-    let each = words.iter().map(|word| Fit::any(patterns.iter().map(|pattern| pattern.fits(word))));
+    let each = words.iter().map(|word| {
+        let option = matches!(word, Operand::Known(text) if text.starts_with('-') && text.len() > 1);
+        Fit::any(patterns.iter().filter(|one| !option || one.names_options()).map(|one| one.fits(word)))
+    });
     each.min().unwrap_or(Fit::Yes).min(in_order(patterns, words))
 }
 
@@ -178,7 +198,13 @@ mod tests {
 
     #[test]
     fn a_rule_that_allows_must_have_a_pattern_for_every_word() {
-        let table: [(&[&str], &[&str], Fit); 5] = [
+        let table: [(&[&str], &[&str], Fit); 11] = [
+            (&["push", "*"], &["push", "--force"], Fit::No),
+            (&["*"], &["x", "-f"], Fit::No),
+            (&["*"], &["-"], Fit::Yes),
+            (&["*", "-v"], &["x", "-v"], Fit::Yes),
+            (&["{-n,-v}", "*"], &["-v", "x", "-n"], Fit::Yes),
+            (&["-*", "*"], &["--any", "x"], Fit::Yes),
             (&["push", "origin"], &["push", "origin"], Fit::Yes),
             (&["push", "origin"], &["push", "origin", "--force"], Fit::No),
             (&["push", "origin"], &["push", "…"], Fit::Maybe),
@@ -197,7 +223,8 @@ mod tests {
             assert_eq!((pattern.is("a/b"), pattern.is("a/b/c")), (one, two));
         }
         assert!(Pattern::new("a/**", Kind::Path).expect("a pattern").is("a/b/c"));
-        for broken in ["", "[", "{a", "a**b{", &"x".repeat(513)] {
+        assert!(Pattern::new("\\!x", Kind::Word).expect("a pattern").is("!x"));
+        for broken in ["", "[", "{a", "a**b{", "!x", &"x".repeat(513)] {
             assert!(Pattern::new(broken, Kind::Word).is_err(), "{broken}");
         }
     }

@@ -135,8 +135,13 @@ impl Place {
         }
     }
 
-    /// Where the place begins, from the root.
-    fn own(&self, at: &Circumstances<'_>) -> Option<String> {
+    /// Whether something may lie both in the place and below that path.
+    pub fn meets(&self, top: &str, at: &Circumstances<'_>) -> bool {
+        self.own(at).is_none_or(|own| related(&own, top))
+    }
+
+    /// Where the place begins, from the root; `None` where that is anywhere, or not known.
+    pub fn own(&self, at: &Circumstances<'_>) -> Option<String> {
         match self.from {
             From::Root => Some(self.fixed.clone()),
             From::Home => Some(format!("{}{}", at.home?.trim_end_matches('/'), self.fixed)),

@@ -1,12 +1,14 @@
 //! Does the policy say what its tests say it does? A policy that does not is not used.
 
+use super::around::minute;
 use super::circumstances::{Circumstances, LocalTime};
 use super::effective::Policy;
 use super::file::{Document, PolicyError, at};
 use super::judge::judge;
 use super::model::{Day, Given, Level, Origin, Tests};
 use super::pattern::Fit;
-use super::rule::{Rule, Scene, minute};
+use super::rule::Rule;
+use super::scene::Scene;
 use super::{Decision, Verdict};
 use crate::assess::{Assessment, Question};
 
@@ -83,7 +85,8 @@ fn run(
         let fits = rule.is_none_or(|rule| fires(policy, rule, &assessment, &at));
         let failed = match want {
             Some(want) if verdict.decision != want => {
-                Some(format!("`{command}` comes to {} ({}), not {key}", verdict.decision.name(), verdict.why))
+                let Verdict { decision, rule, why, .. } = &verdict;
+                Some(format!("`{command}` comes to {} by {rule} ({why}), not {key}", decision.name()))
             }
             // What the rule itself decides, it must be the one to decide.
             Some(want) if rule.is_some_and(|rule| rule.then == want) && !fits => {
@@ -105,7 +108,7 @@ fn fires(policy: &Policy, rule: &Rule, assessment: &Assessment, at: &Circumstanc
     let parts = assessment.segments.iter().map(|segment| Scene::of(segment, policy.roots()));
     let whole = (assessment.segments.len() > 1 && rule.then != Decision::Allow)
         .then(|| Scene::whole(assessment, policy.roots()));
-    parts.chain(whole).any(|scene| rule.fits(&scene, at) >= least)
+    parts.chain(whole).any(|scene| rule.fits(&scene, at).fit >= least)
 }
 
 fn question(command: &str, at: &Circumstances<'_>) -> Question {
@@ -143,11 +146,8 @@ impl Policy {
     /// # Errors
     /// The file is wrong for another reason than a failing test.
     pub fn proofs(path: &std::path::Path, uid: u32) -> Result<Vec<Proved>, PolicyError> {
-        let documents = super::file::read_all(path, uid)?;
-        if documents.is_empty() {
-            return Err(PolicyError::new(path, "is not there", "Name a policy file that can be read"));
-        }
-        let policy = super::fold::untested(&[(super::layers::LayerKind::User, documents.clone())])?;
+        let documents = super::layers::file(path, uid)?;
+        let (policy, _) = super::fold::looked_at(&[(super::layers::LayerKind::User, documents.clone())])?;
         let mut all = Vec::new();
         for document in &documents {
             each(&policy, document, &mut |_, proved| {

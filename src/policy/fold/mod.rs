@@ -22,30 +22,27 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// All that is wrong in the first layer where something is.
 pub fn fold(layers: &[(LayerKind, Vec<Document>)]) -> Result<Policy, PolicyError> {
+    match looked_at(layers)? {
+        (policy, None) => Ok(policy),
+        (_, Some(failed)) => Err(failed),
+    }
+}
+
+/// As [`fold`]; where nothing is wrong but tests that the files carry, the policy and what failed.
+///
+/// # Errors
+/// As [`fold`].
+pub fn looked_at(layers: &[(LayerKind, Vec<Document>)]) -> Result<(Policy, Option<PolicyError>), PolicyError> {
     let mut fold = Fold::new();
     let mut policy = fold.policy()?;
+    let mut failed = Vec::new();
     for (kind, documents) in layers {
         fold.layer(*kind, documents)?;
         policy = fold.policy()?;
         // What a layer promises is true where it stands: what comes below it may only tighten further.
-        let failed = documents.iter().flat_map(|document| proof::failures(&policy, document)).collect();
-        if let Some(error) = PolicyError::gathered(failed) {
-            return Err(error);
-        }
+        failed.extend(documents.iter().flat_map(|document| proof::failures(&policy, document)));
     }
-    Ok(policy)
-}
-
-/// As [`fold`], without running the tests that the files carry.
-///
-/// # Errors
-/// As [`fold`].
-pub fn untested(layers: &[(LayerKind, Vec<Document>)]) -> Result<Policy, PolicyError> {
-    let mut fold = Fold::new();
-    for (kind, documents) in layers {
-        fold.layer(*kind, documents)?;
-    }
-    fold.policy()
+    Ok((policy, PolicyError::gathered(failed)))
 }
 
 /// What a project's file adds to a policy.
@@ -73,8 +70,8 @@ pub fn with_project(policy: &Policy, path: &Path, text: &str, file: &ProjectFile
                 return Err(document.wrong(&at!["rule", number, "then"], message, "Write `prompt` or `block`"));
             }
         }
-        let model::ProjectRule { id, when, then, why } = rule.clone();
-        fold.rule(&document, number, &model::Rule { id, when, then, why, tests: None })?;
+        let model::ProjectRule { id, when, except, then, why } = rule.clone();
+        fold.rule(&document, number, &model::Rule { id, when, except, then, why, tests: None })?;
     }
     fold.policy()
 }

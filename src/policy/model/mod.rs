@@ -109,6 +109,11 @@ pub struct Rule {
     /// Lower-case letters, digits and `-`; shown wherever the rule decides.
     pub id: String,
     pub when: When,
+    /// Where these hold too, the rule does not. An exception from a rule that tightens must cover all there is, as if it
+    /// allowed; one from a rule that allows counts as soon as anything fits. A rule with exceptions looks at each part of
+    /// a command by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub except: Option<When>,
     /// `allow` loosens the tier, the others tighten it. `stage` is judged as `prompt` for now. A rule that allows and
     /// names a program covers what the call's own words show, not a redirect or an assignment before it.
     pub then: Decision,
@@ -120,7 +125,10 @@ pub struct Rule {
     pub tests: Option<Tests>,
 }
 
-/// Conditions; all that are given must hold. One that cannot be known holds, unless the rule would allow.
+/// Conditions; all that are given must hold, and any of a list is enough. One that cannot be known holds, unless the rule
+/// would allow. What a program that runs code (attribute `opaque`: `make`, `python x.py`) may do inside, as far as the
+/// fence of its class lets it, makes a rule about `effects`, `paths` or `hosts` ask in doubt, also where it would block;
+/// `without = "opaque"` leaves such programs to the fence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct When {
@@ -130,10 +138,11 @@ pub struct When {
     /// The subcommand: `push`, `compose up`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcommand: Option<Patterns>,
-    /// Arguments in this order, with others between them. A rule that allows must have a pattern for every argument.
+    /// Arguments in this order, with others between them. A rule that allows must have a pattern for every argument, and
+    /// for an option one that begins with `-`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Patterns>,
-    /// Kinds of effects, all of which occur.
+    /// Any of these kinds of effects. A rule that allows must name every kind that does more than look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Words<EffectKind>>,
     /// Paths it acts on (of the kinds in `effects`, if given). Absolute, `~/…`, or from the workspace. A rule that
@@ -514,6 +523,8 @@ pub struct ProjectFile {
 pub struct ProjectRule {
     pub id: String,
     pub when: When,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub except: Option<When>,
     pub then: Decision,
     #[serde(default)]
     pub why: String,
