@@ -14,6 +14,11 @@
 //! worker processes. Two faces: [`shell`] (binary `tollsh`, for agents) and [`console`] (binary `tollgate`, for
 //! people). [`facts`] holds the tables everybody reads: limits, codes, environment names.
 
+// The pages of both kinds of tests are compared in one way.
+#[cfg(test)]
+#[path = "../tests/golden.rs"]
+mod golden;
+
 pub mod assess;
 pub mod authorize;
 pub mod console;

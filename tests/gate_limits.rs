@@ -23,6 +23,15 @@ fn hello(protocol: u32) -> String {
     )
 }
 
+/// A connection of a requester that said hello, and what comes back on it.
+fn greeted(world: &World) -> (UnixStream, BufReader<UnixStream>) {
+    let mut stream = connect(world, p::REQUEST_SOCKET);
+    stream.write_all(hello(p::PROTOCOL).as_bytes()).expect("sent");
+    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
+    reader.read_line(&mut String::new()).expect("hello");
+    (stream, reader)
+}
+
 /// The next line, and the code of the error in it.
 #[track_caller]
 fn code(reader: &mut impl BufRead) -> String {
@@ -90,11 +99,7 @@ fn garbage_is_answered_and_then_the_connection_closes() {
 #[test]
 fn a_line_of_five_megabytes_is_refused() {
     let mut world = World::with_gate();
-    let mut stream = connect(&world, p::REQUEST_SOCKET);
-    stream.write_all(hello(p::PROTOCOL).as_bytes()).expect("sent");
-    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
-    let mut line = String::new();
-    reader.read_line(&mut line).expect("hello");
+    let (mut stream, mut reader) = greeted(&world);
     // The gate may close before all of it is written.
     _ = stream.write_all(&vec![b'x'; 5 * 1024 * 1024]);
     assert_eq!(code(&mut reader), "BAD_REQUEST");
@@ -105,11 +110,7 @@ fn a_line_of_five_megabytes_is_refused() {
 #[test]
 fn a_line_just_under_the_limit_is_read() {
     let mut world = World::with_gate();
-    let mut stream = connect(&world, p::REQUEST_SOCKET);
-    stream.write_all(hello(p::PROTOCOL).as_bytes()).expect("sent");
-    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
-    let mut line = String::new();
-    reader.read_line(&mut line).expect("hello");
+    let (mut stream, mut reader) = greeted(&world);
     let frame = json!({ "jsonrpc": "2.0", "id": 1, "method": "no.such", "params": "" }).to_string();
     let padding = "x".repeat(LINE_BYTES_MAX - frame.len() - 2);
     let long = json!({ "jsonrpc": "2.0", "id": 1, "method": "no.such", "params": padding }).to_string();
@@ -123,11 +124,7 @@ fn a_line_just_under_the_limit_is_read() {
 #[test]
 fn half_a_line_is_not_waited_for_for_ever() {
     let mut world = World::with_gate();
-    let mut stream = connect(&world, p::REQUEST_SOCKET);
-    stream.write_all(hello(p::PROTOCOL).as_bytes()).expect("sent");
-    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
-    let mut line = String::new();
-    reader.read_line(&mut line).expect("hello");
+    let (mut stream, mut reader) = greeted(&world);
     stream.write_all(b"{\"jsonrpc\":").expect("sent");
     lives(&mut world);
     assert_eq!(code(&mut reader), "BAD_REQUEST");
@@ -167,6 +164,35 @@ fn descriptors_that_no_line_names_are_refused() {
         .expect_err("no directory");
     assert_eq!(refused.code.name(), "BAD_REQUEST");
     lives(&mut world);
+}
+
+/// The most memory that the gate ever had, in bytes.
+fn peak(world: &World) -> u64 {
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", world.gate_pid().as_raw_nonzero())).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a number");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib * 1024
+}
+
+#[test]
+fn a_huge_program_is_hashed_in_small_pieces() {
+    const BYTES: u64 = 256 * 1024 * 1024;
+    let world = World::with_gate();
+    let file = std::fs::File::create(world.work().join("huge")).expect("made");
+    // Sparse: it takes no room, and is read like any other.
+    file.set_len(BYTES).expect("made long");
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("made a program");
+    drop(file);
+    let mut agent = world.agent();
+    let id = crate::world::parked(agent.submit("./unknown-program"));
+    assert!(world.card(&id).evidence.is_empty());
+    let before = peak(&world);
+    let id = crate::world::parked(agent.submit("./huge"));
+    let bound = world.card(&id).evidence;
+    assert!(bound.iter().any(|file| file.path.ends_with("huge") && file.sha256.len() == 64), "{bound:?}");
+    let grown = peak(&world).saturating_sub(before);
+    assert!(grown < BYTES / 8, "{grown} bytes");
 }
 
 #[test]

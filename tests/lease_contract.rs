@@ -35,6 +35,8 @@ const CONTRACT: &[(&str, &str)] = &[
     ("setsid on every run", "lease_contract::a_session_of_its_own_for_every_command_is_still_the_same_asker"),
     ("two live twins", "lease_contract::two_live_twins_are_two_requests_and_one_yes_is_one_run"),
     ("sourced file, Makefile, package.json", "lease_contract::whatever_is_read_as_code_is_bound"),
+    ("what such a file reads in its turn", "lease_contract::what_is_read_in_turn_is_bound"),
+    ("rustup and its like", "lease_contract::a_stand_in_shows_the_program_it_starts"),
     ("a program earlier on PATH", "lease_contract::a_program_that_appears_earlier_on_path_is_another_command"),
     ("a link that leads elsewhere", "lease_contract::a_link_that_leads_elsewhere_ends_the_yes"),
     ("PATH and SHLVL on a retry", "lease_contract::another_path_asks_anew_and_another_shell_level_does_not"),
@@ -42,9 +44,12 @@ const CONTRACT: &[(&str, &str)] = &[
     ("PATH= before a command", "lease_contract::a_path_set_before_the_command_shows_the_program_it_finds"),
     ("start-up files and exported functions", "lease_contract::what_would_run_before_the_command_does_not_run"),
     ("policy edited", "lease_contract::a_policy_that_changed_ends_what_waits_and_what_was_approved"),
+    ("policy edited, renewed", "lease_contract::a_policy_that_says_the_same_renews_where_it_is_told_to"),
     ("tier lowered while approved", "lease_contract::a_tier_that_blocks_now_blocks_what_was_approved"),
     ("approver equals requester", "lease_contract::the_user_who_asks_decides_only_where_policy_lets_it"),
     ("approver lost the role", "lease_contract::an_approver_who_may_no_more_takes_the_yes_along"),
+    ("wrong user", "lease_contract::an_approver_who_may_no_more_takes_the_yes_along"),
+    ("many agents and approvers at once", "gate_storm::many_at_once_on_a_slow_disk_get_one_run_for_one_yes"),
     ("several approvers", "store_votes::several_must_agree_and_each_user_counts_once"),
     ("replayed decision", "lease_contract::a_replayed_decision_decides_nothing"),
     ("other evidence echoed", "lease_contract::a_decision_about_other_evidence_is_refused"),
@@ -337,6 +342,85 @@ fn whatever_is_read_as_code_is_bound() {
 }
 
 #[test]
+fn what_is_read_in_turn_is_bound() {
+    let world = World::with_gate();
+    let work = world.work();
+    for dir in [".git", "sub", "scripts", "member", "context"] {
+        std::fs::create_dir(work.join(dir)).expect("made");
+    }
+    for (name, text) in [
+        ("Makefile", "include inc.mk\nall:\n"),
+        ("inc.mk", "X = 1\n"),
+        ("package.json", "{\"scripts\": {\"prebuild\": \"bash scripts/pre.sh\", \"build\": \"node b.js\"}}"),
+        ("scripts/pre.sh", "cd scripts && . ./lib.sh\n"),
+        ("scripts/lib.sh", "X=1\n"),
+        ("b.js", "1\n"),
+        ("sub/Makefile", "all:\n"),
+        ("sub/s.sh", "echo\n"),
+        ("Cargo.toml", "[workspace]\nmembers = [\"member\"]\n"),
+        ("member/Cargo.toml", "[package]\nname = \"member\"\n"),
+        ("member/build.rs", "fn main() {}\n"),
+        ("context/Dockerfile", "FROM x\n"),
+        ("tool.sh", "#!/bin/sh\n./helper\n"),
+        ("helper", "#!/bin/sh\n"),
+    ] {
+        program(work.join(name));
+        write(work.join(name), text);
+    }
+    let cases = [
+        ("inc.mk", "make all"),
+        ("scripts/pre.sh", "npm run build"),
+        ("scripts/lib.sh", "npm run build"),
+        ("b.js", "npm run build"),
+        ("sub/Makefile", "cd sub && make"),
+        ("sub/s.sh", "cd sub && bash s.sh; ./unknown-program"),
+        ("member/build.rs", "cargo build"),
+        ("context/Dockerfile", "docker build context"),
+        ("helper", "./tool.sh"),
+    ];
+    let mut agent = world.agent();
+    for (name, command) in cases {
+        let (id, lease) = approved(&world, &mut agent, submission(command));
+        let bound = world.card(&id).evidence;
+        assert!(bound.iter().any(|file| file.path.ends_with(name) && file.sha256.len() == 64), "{command}: {bound:?}");
+        let text = std::fs::read_to_string(work.join(name)).expect("there");
+        write(work.join(name), &format!("{text}\n"));
+        assert_eq!(ends(&world, &mut agent, &id, &lease), "APPROVAL_EVIDENCE_CHANGED", "{command}: {name}");
+        agent.hang_up();
+    }
+}
+
+#[test]
+fn a_stand_in_shows_the_program_it_starts() {
+    let world = World::with_gate();
+    let work = world.work();
+    for dir in ["bin", "rustup/toolchains/one-x/bin", "rustup/toolchains/two-x/bin"] {
+        std::fs::create_dir_all(work.join(dir)).expect("made");
+    }
+    for file in ["bin/rustup", "rustup/toolchains/one-x/bin/cargo", "rustup/toolchains/two-x/bin/cargo"] {
+        program(work.join(file));
+    }
+    std::os::unix::fs::symlink("rustup", work.join("bin/cargo")).expect("linked");
+    write(work.join("rustup/settings.toml"), "default_toolchain = \"one-x\"\n");
+    let (path, home) = (format!("PATH={}:/bin", work.join("bin").display()), work.join("rustup"));
+    let env = [path.as_str(), &format!("RUSTUP_HOME={}", home.display())];
+    let mut agent = world.agent();
+    let (id, lease) = approved(&world, &mut agent, with_env("cargo build", &env));
+    let bound = world.card(&id).evidence;
+    let real = |file: &&p::CardFile| file.path.ends_with("one-x/bin/cargo") && file.role.contains("cargo by rustup");
+    assert!(bound.iter().find(real).is_some_and(|file| file.sha256.len() == 64), "{bound:?}");
+    assert!(bound.iter().any(|file| file.path.ends_with("settings.toml")), "{bound:?}");
+    // Another toolchain is another program, whatever it holds.
+    write(work.join("rust-toolchain"), "two\n");
+    assert_eq!(ends(&world, &mut agent, &id, &lease), "APPROVAL_SUBJECT_CHANGED");
+    agent.hang_up();
+    write(work.join("rust-toolchain"), "none-such\n");
+    let id = parked(agent.call("request.submit", with_env("cargo build", &env)));
+    let unbound = world.card(&id).unbound;
+    assert!(unbound.iter().any(|what| what.contains("which cargo rustup runs")), "{unbound:?}");
+}
+
+#[test]
 fn a_program_that_appears_earlier_on_path_is_another_command() {
     let world = World::with_gate();
     let (early, late) = (world.work().join("early"), world.work().join("late"));
@@ -469,6 +553,49 @@ fn a_policy_that_changed_ends_what_waits_and_what_was_approved() {
     agent.hang_up();
     assert_ne!(parked(agent.submit(&format!("{ASKS} first"))), waits);
     assert_eq!(world.card(&waits).state, "STALE");
+}
+
+#[test]
+fn a_policy_that_says_the_same_renews_where_it_is_told_to() {
+    let on = |more: &str| format!("version = 1\n[wait]\nrenew_on_policy = true\n{more}");
+    let world = World::with_policy(&on(""));
+    std::fs::create_dir(world.work().join("target")).expect("made");
+    let mut agent = world.agent();
+    let cases = [
+        ("write", ASKS),
+        ("network", "curl -o x https://host.test/x"),
+        ("install", "npm install left-pad"),
+        ("destructive", "sudo rm -rf target"),
+    ];
+    for (n, (class, command)) in cases.into_iter().enumerate() {
+        let waits = parked(agent.submit(&format!("{command} waits")));
+        agent.hang_up();
+        let (id, lease) = approved(&world, &mut agent, submission(command));
+        assert_eq!(world.card(&id).class.name(), class, "{command}");
+        world.policy(&on(&format!("request_s = {}\n", 300 + n)));
+        let claimed = claim(&mut agent, &lease).expect("it says the same");
+        finish(&mut agent, &claimed["execution"], 0);
+        let lines: p::AuditLinesAnswer =
+            world.approver().call(Method::AuditLines, &json!({ "from": 1 })).expect("lines");
+        let consumed = lines.lines.iter().rev().find(|line| line.contains("lease.consumed") && line.contains(&id));
+        assert!(consumed.is_some_and(|line| line.contains("the same by")), "{consumed:?}");
+        assert_eq!(parked(agent.submit(&format!("{command} waits"))), waits, "{command}: and it goes on waiting");
+        agent.hang_up();
+    }
+    // By another rule, in another fence, with another number of approvals, or switched off: not the same.
+    let others = [
+        on("[[rule]]\nid = \"other\"\nwhen = { program = \"unknown-program\" }\nthen = \"prompt\"\n"),
+        on("[approvers.needed]\nwrite = 2\n"),
+        on("[fence]\nwrite = \"full\"\n"),
+        "version = 1\n[wait]\nlease_s = 100\n".to_owned(),
+    ];
+    for other in others {
+        world.policy(&on(""));
+        let (id, lease) = approved(&world, &mut agent, submission(ASKS));
+        world.policy(&other);
+        assert_eq!(ends(&world, &mut agent, &id, &lease), "APPROVAL_POLICY_CHANGED", "{other}");
+        agent.hang_up();
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod gate_flow;
 mod gate_limits;
 mod gate_protocol;
 mod gate_start;
+mod gate_storm;
 mod golden;
 mod invalidation;
 mod isolate;

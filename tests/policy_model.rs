@@ -133,6 +133,7 @@ fn assessment(parts: &[Part]) -> Assessment {
         };
         Segment {
             span: Span::new(0, 1),
+            place: tollgate::assess::Place::Start,
             depth: 0,
             operator: String::new(),
             program: part.program.map(str::to_owned),

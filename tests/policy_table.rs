@@ -7,6 +7,7 @@ use tollgate::policy::{Circumstances, Decision, Layer, LayerKind, Policy, Verdic
 fn segment(words: &[&str], class: Class, attributes: &[Attribute], effects: Vec<Effect>) -> Segment {
     Segment {
         span: Span::new(0, 1),
+        place: tollgate::assess::Place::Start,
         depth: 0,
         operator: String::new(),
         program: words.first().map(|w| (*w).to_owned()),

@@ -204,7 +204,7 @@ fn what_lands_names_no_machine() {
 #[test]
 fn the_code_page_is_what_the_tables_say() {
     let mut page = String::from(
-        "# Codes\n\nGenerated from `src/facts/codes.rs` and `src/assess/reasons.rs`; `BLESS=1 cargo test` writes it.\n\n\
+        "# Codes\n\nGenerated from `src/facts/codes.rs` and `src/assess/reasons.rs`; `TOLLGATE_WRITE_DOCS=1 cargo test` writes it.\n\n\
          ## Refusals\n\nOne line on stderr, `tollgate: CODE id=ID: message. Next step`, and `data: {code, next}` on the sockets.\n\n\
          | code | exit | next step |\n|---|---|---|\n",
     );

@@ -177,12 +177,34 @@ pub struct Unknown {
     pub what: String,
 }
 
+/// Where relative paths begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Where the command was started.
+    #[default]
+    Start,
+    /// A path from there, an absolute one, or one that begins with a tilde.
+    At(String),
+    Unknown,
+}
+
+impl Place {
+    /// Nothing changed the directory before.
+    pub fn is_start(&self) -> bool {
+        *self == Place::Start
+    }
+}
+
 /// One command of the text: a simple command, a redirect without one, a test, an arithmetic command …
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     pub span: Span,
     /// How deep it is nested: 0 at top level; segments come in the order of the text, parents first.
     pub depth: u16,
+    /// Where it runs. Its words are as written; the paths of its effects begin where the command was started.
+    #[serde(default, skip_serializing_if = "Place::is_start")]
+    pub place: Place,
     /// The operator that leads to it (`&&`, `|`, `$(`, `for`, `sudo` …); empty for the first.
     pub operator: String,
     /// The program as resolved by name (`git`), if there is one and it is known.

@@ -19,7 +19,7 @@ mod unanalysed;
 mod walk;
 mod words;
 
-pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Reason, Segment, Span, Unknown};
+pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Place, Reason, Segment, Span, Unknown};
 pub use catalogue::Catalogue;
 pub use class::Class;
 pub use reasons::Code;

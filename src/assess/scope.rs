@@ -4,7 +4,7 @@
 //! A variable that is not here was never set by the text: its value comes from the environment and is unknown.
 
 use super::Dialect;
-use super::assessment::Span;
+use super::assessment::{Place, Span};
 use super::reading::{Arg, Value};
 use super::syntax::Command;
 use super::words::value;
@@ -72,16 +72,6 @@ impl PartialEq for Body {
     fn eq(&self, other: &Body) -> bool {
         Rc::ptr_eq(&self.command, &other.command)
     }
-}
-
-/// Where relative paths begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Where the command was started.
-    Start,
-    /// A path from there, or an absolute one.
-    At(String),
-    Unknown,
 }
 
 #[derive(Clone, Debug, PartialEq)]

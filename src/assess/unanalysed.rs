@@ -2,7 +2,7 @@
 //!
 //! The scan is high-sided and blind to quoting: it may only raise.
 
-use super::{Assessment, Attribute, Attributes, Class, Code, Effect, Operand, Question, Reason, Segment, Span};
+use super::{Assessment, Attribute, Attributes, Class, Code, Effect, Operand, Place, Question, Reason, Segment, Span};
 
 /// Words that are catastrophic whatever stands beside them.
 const ALONE: &[&str] = &[
@@ -75,6 +75,7 @@ pub fn unanalysed(question: &Question, why: &str) -> Assessment {
     let segment = Segment {
         span,
         depth: 0,
+        place: Place::Start,
         operator: String::new(),
         program: None,
         argv: Vec::new(),

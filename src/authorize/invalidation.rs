@@ -14,8 +14,35 @@ pub enum Consequence {
     Revalidated,
     /// The yes ends here, with this code.
     Ends(Code),
+    /// As [`Consequence::Ends`], unless the policy switched this renewal on: then as [`Consequence::Revalidated`].
+    EndsUnless(Renewal, Code),
     /// The yes is not used for this, and the attempt is recorded.
     Reported(Code),
+}
+
+/// What a policy may let an approval outlive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Renewal {
+    /// Another policy that says the same by the same rule.
+    Policy,
+}
+
+impl Renewal {
+    pub const ALL: [Renewal; 1] = [Renewal::Policy];
+
+    /// The key of the policy that switches it on.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Renewal::Policy => "renew_on_policy",
+        }
+    }
+
+    /// What must be the same for it.
+    const fn same(self) -> &'static str {
+        match self {
+            Renewal::Policy => "decision, class, rule, fence and number of approvals are the same",
+        }
+    }
 }
 
 impl Consequence {
@@ -23,7 +50,7 @@ impl Consequence {
     pub const fn code(self) -> Option<Code> {
         match self {
             Consequence::Ignored | Consequence::Revalidated => None,
-            Consequence::Ends(code) | Consequence::Reported(code) => Some(code),
+            Consequence::Ends(code) | Consequence::EndsUnless(_, code) | Consequence::Reported(code) => Some(code),
         }
     }
 }
@@ -61,7 +88,7 @@ const SUBJECT: Consequence = Consequence::Ends(Code::SubjectChanged);
 const EVIDENCE: Consequence = Consequence::Ends(Code::EvidenceChanged);
 const SCOPE: Consequence = Consequence::Ends(Code::ScopeMismatch);
 const ACCOUNT: Consequence = Consequence::Ends(Code::AccountChanged);
-const POLICY: Consequence = Consequence::Ends(Code::PolicyChanged);
+const POLICY: Consequence = Consequence::EndsUnless(Renewal::Policy, Code::PolicyChanged);
 const IDENTITY: Consequence = Consequence::Ends(Code::IdentityMismatch);
 const BLOCKED: Consequence = Consequence::Ends(Code::PolicyBlocked);
 const REVOKED: Consequence = Consequence::Ends(Code::ApprovalRevoked);
@@ -104,6 +131,7 @@ fn cell(consequence: Consequence) -> String {
         Consequence::Ignored => "—".to_owned(),
         Consequence::Revalidated => "revalidated".to_owned(),
         Consequence::Ends(code) => format!("`{}`", code.name()),
+        Consequence::EndsUnless(renewal, code) => format!("`{}` ({})", code.name(), renewal.key()),
         Consequence::Reported(code) => format!("`{}`, recorded", code.name()),
     }
 }
@@ -124,6 +152,13 @@ pub fn page() -> String {
         let cells: Vec<String> = COLUMNS.iter().map(|&class| cell(change.on(class))).collect();
         out += &format!("| {} | {} |\n", change.what(), cells.join(" | "));
     }
+    for renewal in Renewal::ALL {
+        out += &format!(
+            "\nWith `{} = true` in the policy's `[wait]` that cell is *revalidated* where {}; it is off unless switched on.\n",
+            renewal.key(),
+            renewal.same()
+        );
+    }
     out
 }
 
@@ -133,12 +168,7 @@ mod tests {
 
     #[test]
     fn the_page_is_what_the_table_says() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/invalidation.md");
-        if std::env::var_os("TOLLGATE_WRITE_DOCS").is_some() {
-            std::fs::write(path, page()).unwrap();
-        }
-        let found = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(found, page(), "write it anew: TOLLGATE_WRITE_DOCS=1 cargo test --lib authorize::invalidation");
+        crate::golden::page("docs/invalidation.md", &page());
     }
 
     #[test]
@@ -148,7 +178,7 @@ mod tests {
         let strictness = |consequence| match consequence {
             Consequence::Ignored => 0,
             Consequence::Revalidated => 1,
-            Consequence::Ends(_) | Consequence::Reported(_) => 2,
+            Consequence::Ends(_) | Consequence::EndsUnless(..) | Consequence::Reported(_) => 2,
         };
         for change in Change::ALL {
             for pair in Class::ALL.windows(2) {

@@ -207,12 +207,6 @@ mod tests {
 
     #[test]
     fn the_page_is_what_the_table_says() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/states.md");
-        if std::env::var_os("TOLLGATE_WRITE_DOCS").is_some() {
-            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).unwrap();
-            std::fs::write(path, page()).unwrap();
-        }
-        let found = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(found, page(), "write it anew: TOLLGATE_WRITE_DOCS=1 cargo test --lib authorize::states");
+        crate::golden::page("docs/states.md", &page());
     }
 }

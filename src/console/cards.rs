@@ -6,6 +6,7 @@ use super::moment::{amount, relative};
 use super::output::{Failure, Page};
 use crate::gate::protocol::{Card, Decided, Executed};
 use crate::record::still_visible;
+use crate::store::LATELY_ROWS_MAX;
 
 /// A list stays a list: longer commands are shown whole by `tollgate show`.
 const LINE_CHARS_MAX: usize = 120;
@@ -62,7 +63,8 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     line(page, "rule", &card.rule)?;
     for segment in &card.segments {
         let class = page.class(segment.class, 11);
-        page.line(&format!("  {class} {}", one_line(&segment.text)))?;
+        let place = segment.place.as_ref().map_or(String::new(), |place| format!("  [in {}]", one_line(place)));
+        page.line(&format!("  {class} {}{place}", one_line(&segment.text)))?;
         for reason in &segment.reasons {
             page.line(&format!("      {}: {}", reason.code.name(), one_line(&reason.text)))?;
             if let Some(hint) = &reason.hint {
@@ -84,16 +86,14 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     for sentence in &card.fence {
         line(page, "fence", sentence)?;
     }
-    if card.approvals_needed > 1 {
-        line(page, "approvals", &format!("{} of {}", card.approvals, card.approvals_needed))?;
-    }
     let who = &card.requester;
     line(page, "asked by", &format!("{} (uid {}, pid {}, session {})", who.agent, who.uid, who.pid, who.session))?;
     let attached = if card.attached { "a client is waiting" } else { "no client is waiting now" };
     let asked = relative(card.created_ms, now_ms);
     line(page, "when", &format!("asked {asked}, expires {}; {attached}", relative(card.expires_ms, now_ms)))?;
     if card.asked_before > 0 {
-        let text = format!("{} times in the last day, denied {} times", card.asked_before, card.denied_before);
+        let more = if card.asked_before >= LATELY_ROWS_MAX { " or more" } else { "" };
+        let text = format!("{}{more} times in the last day, denied {} times", card.asked_before, card.denied_before);
         line(page, "asked before", &text)?;
     }
     if card.approvals_needed > 1 {

@@ -15,12 +15,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Done {
-    let waiting = waiting()?;
     let mut page = Page::open();
     if args.json {
-        page.json(&waiting)?;
+        page.json(&waiting()?)?;
     } else if args.long {
-        let now = moment::now_ms();
+        let (waiting, now) = (waiting()?, moment::now_ms());
         for card in &waiting {
             cards::whole(&mut page, card, now)?;
             page.line("")?;
@@ -29,7 +28,7 @@ pub fn run(args: Args) -> Done {
             page.line("Nothing waits.")?;
         }
     } else {
-        list(&mut page, &waiting)?;
+        list(&mut page, &oldest()?)?;
         rules::grants(&mut page, &rules::standing()?.grants, moment::now_ms())?;
     }
     page.done()
@@ -50,11 +49,23 @@ pub fn waiting() -> Result<Vec<Card>, Failure> {
     }
 }
 
-pub fn list(page: &mut Page, waiting: &[Card]) -> Result<(), Failure> {
-    if waiting.is_empty() {
+/// What has waited longest, as much as one answer holds: a list of thousands is read by nobody.
+pub fn oldest() -> Result<Pending, Failure> {
+    match gate::approver()? {
+        Some(mut client) => Ok(client.call(Method::ListPending, &ListPending::default())?),
+        None => Ok(Pending { pending: Vec::new(), total: 0, more: false }),
+    }
+}
+
+pub fn list(page: &mut Page, waiting: &Pending) -> Result<(), Failure> {
+    if waiting.pending.is_empty() {
         return page.line("Nothing waits.");
     }
     let now = moment::now_ms();
-    waiting.iter().try_for_each(|card| cards::row(page, card, now))?;
+    waiting.pending.iter().try_for_each(|card| cards::row(page, card, now))?;
+    if waiting.more {
+        let (shown, total) = (waiting.pending.len(), waiting.total);
+        page.line(&format!("The oldest {shown} of {total}; `tollgate pending --json` has all."))?;
+    }
     page.line("See one whole with `tollgate show ID`; decide with `tollgate approve ID` or `tollgate deny ID`.")
 }

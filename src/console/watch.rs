@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Done {
     let _: Subscribed = client.call(Method::Subscribe, &json!({}))?;
     let mut page = Page::open();
     if !args.json {
-        pending::list(&mut page, &pending::waiting()?)?;
+        pending::list(&mut page, &pending::oldest()?)?;
         rules::grants(&mut page, &rules::standing()?.grants, moment::now_ms())?;
     }
     page.flush()?;

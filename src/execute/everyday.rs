@@ -177,7 +177,7 @@ fn everyday_commands_differ_only_where_the_table_says() {
 /// The page for people, from the same table.
 fn page() -> String {
     let mut page = String::from(
-        "# Everyday commands in the fence\n\nMade from `src/execute/everyday.cases`; `BLESS=1 cargo test everyday` writes it. \
+        "# Everyday commands in the fence\n\nMade from `src/execute/everyday.cases`; `TOLLGATE_WRITE_DOCS=1 cargo test` writes it. \
          A test runs every command plain and in the\nfences of read, write and network, at both levels, as root and as \
          an ordinary user: status and output are the\nsame except where this page says so. `read` is every level, `read@full` \
          one; `network` stands for install too; `user`\nis an ordinary user as opposed to root.\n",
@@ -203,9 +203,5 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_everyday_commands_is_what_the_table_says() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/everyday.md");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(path, page()).unwrap();
-    }
-    assert_eq!(fs::read_to_string(path).unwrap_or_default(), page(), "write it anew: BLESS=1 cargo test everyday");
+    crate::golden::page("docs/everyday.md", &page());
 }

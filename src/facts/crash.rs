@@ -1,5 +1,5 @@
-//! Where may a test kill this process? At named points, and only in builds with debug assertions: of a release nothing of
-//! this is a part.
+//! Where may a test kill this process, or slow its disk down? At named points, and only in builds with debug assertions: of
+//! a release nothing of this is a part.
 
 /// Dies here, as by `kill -9`, if this is the point that the file named by `TOLLGATE_TEST_KILL` names.
 #[cfg(debug_assertions)]
@@ -22,6 +22,21 @@ pub fn point(name: impl FnOnce() -> String) {
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn point(_: impl FnOnce() -> String) {}
+
+/// Takes as long here as `TOLLGATE_TEST_SYNC_MS` says that the disk takes to sync.
+#[cfg(debug_assertions)]
+pub fn slow_sync() {
+    static MS: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    let named = || std::env::var("TOLLGATE_TEST_SYNC_MS").ok()?.parse().ok();
+    let ms = *MS.get_or_init(|| named().unwrap_or(0));
+    if ms > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub fn slow_sync() {}
 
 /// What a transaction holds, to name the points before and after its end.
 #[derive(Debug, Default)]

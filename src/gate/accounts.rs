@@ -2,7 +2,7 @@
 //! reads. A change makes it another request.
 
 use super::asked::Asked;
-use super::closure::{git_directories, small};
+use super::closure::{View, git_directories, git_start, small};
 use crate::assess::{Assessment, Class, Segment};
 use crate::authorize::subject::Account;
 use crate::authorize::{InstallKey, Tag};
@@ -69,9 +69,10 @@ fn variable(asked: &Asked, name: &str) -> Option<String> {
 }
 
 /// Every remote with its addresses.
-fn git(asked: &Asked, _: &Segment) -> Option<Found> {
-    let (_, common) = git_directories(asked.cwd_path())?;
-    let text = small(&common.join("config"))?;
+fn git(asked: &Asked, segment: &Segment) -> Option<Found> {
+    let view = View { start: asked.cwd_path(), root: None, home: asked.home.as_deref() };
+    let start = git_start(segment, &view.directory(segment)?);
+    let text = small(&git_directories(&start)?.common.join("config"))?;
     let (mut section, mut remotes, mut bound) = (String::new(), Vec::new(), Vec::new());
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {

@@ -5,6 +5,7 @@ use super::dirs;
 use super::identity::{Finder, Trusts, Who};
 use super::peers::{Identity, Peer};
 use super::protocol::{FILE_CWD, Source, Stdin, Submit};
+use super::proxies;
 use super::trouble::Trouble;
 use crate::assess::{Dialect, Question};
 use crate::authorize::subject::{Account, Place, SUBJECT_VERSION, Stdin as BoundStdin, What};
@@ -237,7 +238,8 @@ impl Asked {
     pub fn forget(&mut self) {
         let kept = |name: &[u8]| {
             [&b"PATH"[..], b"EXECIGNORE"].contains(&name)
-                || accounts::VARIABLES.iter().any(|kept| kept.as_bytes() == name)
+                || accounts::VARIABLES.iter().chain(proxies::VARIABLES).any(|kept| kept.as_bytes() == name)
+                || name.starts_with(b"ASDF_")
         };
         self.submit.env.retain(|entry| kept(entry.0.split(|&byte| byte == b'=').next().unwrap_or_default()));
     }

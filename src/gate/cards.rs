@@ -1,7 +1,7 @@
 //! What do people see of a request? Rows of the store in the shapes of the protocol, every foreign string made visible.
 
 use super::protocol as p;
-use crate::assess::{Operand, Segment};
+use crate::assess::{Operand, Place, Segment};
 use crate::authorize::evidence::{Expanded, Fate, FileIdentity};
 use crate::authorize::states::Machine;
 use crate::authorize::{AlwaysRule, Approver, Channel, End, EvidenceFacts, Request, RuleKind};
@@ -41,9 +41,12 @@ pub fn waiting(row: &RequestRow, facts: &EvidenceFacts, approvals: u64, shown: O
     let targets = facts.targets.iter().map(|target| match (&target.base, target.fate) {
         (Some(base), Fate::Written) => file(base, false, "written".to_owned()),
         (Some(base), Fate::Deleted) => file(base, false, "deleted or moved".to_owned()),
-        (None, _) => p::CardFile {
+        (None, fate) => p::CardFile {
             path: visible_bytes(target.path.as_bytes()),
-            role: "made; does not exist yet".to_owned(),
+            role: match fate {
+                Fate::Written => "made; does not exist yet".to_owned(),
+                Fate::Deleted => "deleted or moved; does not exist now".to_owned(),
+            },
             sha256: String::new(),
         },
     });
@@ -110,6 +113,11 @@ fn segment(segment: &Segment) -> p::CardSegment {
     }
     p::CardSegment {
         span: segment.span,
+        place: match &segment.place {
+            Place::Start => None,
+            Place::At(path) => Some(visible(path)),
+            Place::Unknown => Some("a directory known only when it runs".to_owned()),
+        },
         text: segment.argv.iter().map(word).collect::<Vec<_>>().join(" "),
         class: segment.class,
         reasons,

@@ -1,7 +1,7 @@
 //! Which files will a command read as code? Known statically, from the names of programs and their words: a table of what
 //! tools read without being told, and what they are told to read. Nothing is run to find out.
 
-use crate::assess::{Effect, Operand, Segment};
+use crate::assess::{Effect, Operand, Place, Segment};
 use std::path::{Path, PathBuf};
 
 /// Where a tool looks for its files.
@@ -120,6 +120,9 @@ const TOOLS: &[Row] = &[
     row(&["vagrant"], Here, &["Vagrantfile"], &[], &[]),
 ];
 
+/// Files of configuration that git is followed into.
+const CONFIGS_MAX: usize = 16;
+
 /// Which hooks a verb of git may run.
 const HOOKS: &[(&[&str], &[&str])] = &[
     (&["commit"], &["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]),
@@ -134,6 +137,32 @@ const HOOKS: &[(&[&str], &[&str])] = &[
     (&["reset", "branch", "tag", "update-ref"], &["reference-transaction"]),
 ];
 
+/// What tools read in the requester's home directory, and obey.
+const AT_HOME: &[(&[&str], &[&str])] = &[
+    (&["cargo"], &[".cargo/config.toml", ".cargo/config"]),
+    (&["npm", "npx", "pnpm", "yarn"], &[".npmrc", ".yarnrc.yml"]),
+    (&["pip", "pip3"], &[".config/pip/pip.conf", ".pip/pip.conf"]),
+    (&["mvn", "mvnw"], &[".m2/settings.xml"]),
+    (&["gradle", "gradlew"], &[".gradle/init.gradle", ".gradle/gradle.properties"]),
+    (&["ssh", "scp", "sftp", "rsync"], &[".ssh/config"]),
+];
+/// Shells, and what makes one read a file.
+const SHELLS: &[&str] = &["bash", "sh", "dash", "ksh", "zsh", "source", "."];
+
+/// What a file holds, where that leads further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is bound, and not read for more.
+    Plain,
+    /// Commands of a shell.
+    Shell,
+    Makefile,
+    /// A `Cargo.toml`.
+    Manifest,
+    /// A `package.json`, of which these scripts run.
+    Package(Vec<String>),
+}
+
 /// A file that may be read as code, and why. Whether it exists is for the caller to find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
@@ -141,38 +170,130 @@ pub struct Code {
     pub reason: String,
     /// Named by the command: where it is not there, that is worth saying.
     pub named: bool,
+    pub kind: Kind,
+    /// Where it is run from.
+    pub dir: PathBuf,
 }
 
-/// Everything a segment may read as code. `root` is the highest directory that is looked into.
-pub fn of(segment: &Segment, cwd: &Path, root: Option<&Path>) -> Vec<Code> {
+/// What a text is seen from.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Where the text begins to run.
+    pub start: &'a Path,
+    /// The highest directory that is looked into.
+    pub root: Option<&'a Path>,
+    pub home: Option<&'a Path>,
+}
+
+impl View<'_> {
+    /// Where this segment runs; `None` where that is known only when it does.
+    pub fn directory(&self, segment: &Segment) -> Option<PathBuf> {
+        match &segment.place {
+            Place::Start => Some(self.start.to_owned()),
+            Place::At(moved) => self.path(moved),
+            Place::Unknown => None,
+        }
+    }
+
+    /// A path as written, seen from the start; `None` for another user's home.
+    pub fn path(&self, written: &str) -> Option<PathBuf> {
+        match written.strip_prefix('~') {
+            None => Some(self.start.join(written)),
+            Some("") => self.home.map(Path::to_owned),
+            Some(below) => Some(self.home?.join(below.strip_prefix('/')?)),
+        }
+    }
+}
+
+/// Everything a segment may read as code.
+pub fn of(segment: &Segment, view: View<'_>) -> Vec<Code> {
     let mut found = Vec::new();
     let words: Vec<&str> = segment.argv.iter().map_while(known).collect();
     let name = segment.program.as_deref().or(words.first().copied()).unwrap_or_default();
     let base = name.rsplit('/').next().unwrap_or(name);
+    let Some(cwd) = view.directory(segment) else { return found };
     for effect in &segment.effects {
         // The program itself is bound as a program.
         if let Effect::Exec(Operand::Known(path)) = effect
-            && words.first() != Some(&path.as_str())
             && !path.is_empty()
+            && let Some(path) = view.path(path)
+            && words.first().is_none_or(|first| cwd.join(first) != path)
         {
-            found.push(Code { path: cwd.join(path), reason: format!("{base} runs it"), named: true });
+            let kind = if SHELLS.contains(&base) { Kind::Shell } else { Kind::Plain };
+            found.push(Code { path, reason: format!("{base} runs it"), named: true, kind, dir: cwd.clone() });
         }
     }
     for row in TOOLS.iter().filter(|row| row.programs.contains(&base)) {
-        let start = values(&words, row.directory_options).last().map_or(cwd.to_owned(), |dir| cwd.join(dir));
-        for file in values(&words, row.file_options) {
-            found.push(Code { path: start.join(file), reason: format!("{base} is told to read it"), named: true });
+        let told = values(&words, row.directory_options).last().map_or(cwd.clone(), |dir| cwd.join(dir));
+        for path in values(&words, row.file_options).into_iter().map(|file| told.join(file)) {
+            let kind = kind(base, &path, &words);
+            found.push(Code {
+                reason: format!("{base} is told to read it"),
+                named: true,
+                kind,
+                dir: told.clone(),
+                path,
+            });
         }
-        for dir in directories(&start, root, row.place) {
-            for file in row.files {
-                found.push(Code { path: dir.join(file), reason: format!("{base} reads it"), named: false });
+        let start = context(base, &words, &told).unwrap_or(told);
+        for dir in directories(&start, view.root, row.place) {
+            for path in row.files.iter().map(|file| dir.join(file)) {
+                let kind = kind(base, &path, &words);
+                found.push(Code { reason: format!("{base} reads it"), named: false, kind, dir: dir.clone(), path });
             }
         }
     }
+    for (_, files) in AT_HOME.iter().filter(|(programs, _)| programs.contains(&base)) {
+        for path in view.home.into_iter().flat_map(|home| files.iter().map(|file| home.join(file))) {
+            found.push(plain(path, format!("{base} reads it"), &cwd));
+        }
+    }
     if base == "git" {
-        git(&words, cwd, &mut found);
+        git(&words, &cwd, view.home, &mut found);
     }
     found
+}
+
+fn plain(path: PathBuf, reason: String, dir: &Path) -> Code {
+    Code { path, reason, named: false, kind: Kind::Plain, dir: dir.to_owned() }
+}
+
+/// What this tool's file leads to.
+fn kind(base: &str, path: &Path, words: &[&str]) -> Kind {
+    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match base {
+        "make" | "gmake" => Kind::Makefile,
+        "cargo" if file == "Cargo.toml" => Kind::Manifest,
+        "npm" | "pnpm" | "yarn" | "bun" if file == "package.json" => Kind::Package(scripts(words)),
+        _ => Kind::Plain,
+    }
+}
+
+/// The scripts of a package that these words run, those before and after them included.
+fn scripts(words: &[&str]) -> Vec<String> {
+    let plain: Vec<&str> = words.iter().skip(1).copied().filter(|word| !word.starts_with('-')).collect();
+    let around = |name: &str| vec![format!("pre{name}"), name.to_owned(), format!("post{name}")];
+    match plain.as_slice() {
+        ["run" | "run-script" | "rum" | "urn", name, ..] => around(name),
+        ["t" | "tst", ..] => around("test"),
+        ["install" | "i" | "add" | "ci" | "install-test" | "it", ..] | [] => {
+            let names = ["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"];
+            names.map(str::to_owned).to_vec()
+        }
+        ["publish" | "pack", ..] => {
+            let names = ["prepublishOnly", "prepublish", "prepack", "prepare", "postpack", "publish", "postpublish"];
+            names.map(str::to_owned).to_vec()
+        }
+        [name, ..] => around(name),
+    }
+}
+
+/// Where an image is built from: the last word of `docker build … DIR`.
+fn context(base: &str, words: &[&str], start: &Path) -> Option<PathBuf> {
+    let builds = words.iter().any(|word| matches!(*word, "build" | "bud"));
+    let last = words.last().filter(|word| !word.starts_with('-'))?;
+    let dir = start.join(last);
+    (matches!(base, "docker" | "podman" | "buildah") && builds && dir.is_dir()).then_some(dir)
 }
 
 fn known(word: &Operand) -> Option<&str> {
@@ -215,17 +336,30 @@ fn directories(start: &Path, root: Option<&Path>, place: Where) -> Vec<PathBuf> 
     found
 }
 
-/// Where git keeps its things: the directory of this work tree, and the one it shares with others.
-pub fn git_directories(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+/// Where git keeps its things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitDirectories {
+    /// The root of the work tree.
+    pub tree: PathBuf,
+    /// What belongs to this work tree.
+    pub own: PathBuf,
+    /// What it shares with others.
+    pub common: PathBuf,
+}
+
+/// Of the work tree that git finds from here.
+pub fn git_directories(cwd: &Path) -> Option<GitDirectories> {
     let dot = cwd.ancestors().map(|dir| dir.join(".git")).find(|dot| dot.exists())?;
-    let own = if dot.is_dir() {
-        dot
-    } else {
-        let link = small(&dot)?;
-        dot.parent()?.join(link.strip_prefix("gitdir:")?.trim())
-    };
+    let tree = dot.parent()?.to_owned();
+    let own = if dot.is_dir() { dot } else { tree.join(small(&dot)?.strip_prefix("gitdir:")?.trim()) };
     let common = small(&own.join("commondir")).map_or_else(|| own.clone(), |shared| own.join(shared.trim()));
-    Some((own, common))
+    Some(GitDirectories { tree, own, common })
+}
+
+/// Where git is told to start.
+pub fn git_start(segment: &Segment, cwd: &Path) -> PathBuf {
+    let words: Vec<&str> = segment.argv.iter().map_while(known).collect();
+    values(&words, &["-C"]).iter().fold(cwd.to_owned(), |dir, below| dir.join(below))
 }
 
 /// A small file of ours or of a tool, as text.
@@ -239,23 +373,43 @@ pub fn small(path: &Path) -> Option<String> {
 }
 
 /// The configuration that decides what git runs, and the hooks that fire for its verb.
-fn git(words: &[&str], cwd: &Path, found: &mut Vec<Code>) {
-    let cwd = values(words, &["-C"]).last().map_or(cwd.to_owned(), |dir| cwd.join(dir));
-    let Some((own, common)) = git_directories(&cwd) else { return };
-    let mut add = |path: PathBuf, reason: &str| found.push(Code { path, reason: reason.to_owned(), named: false });
-    add(common.join("config"), "git reads it");
-    add(own.join("config.worktree"), "git reads it");
-    add(common.join("info/attributes"), "git reads it");
-    let text = small(&common.join("config")).unwrap_or_default();
-    let elsewhere = text.lines().find_map(|line| {
-        let (name, value) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
-    });
-    let hooks = elsewhere.map_or_else(|| common.join("hooks"), |dir| cwd.join(dir));
+fn git(words: &[&str], cwd: &Path, home: Option<&Path>, found: &mut Vec<Code>) {
+    let cwd = values(words, &["-C"]).iter().fold(cwd.to_owned(), |dir, below| dir.join(below));
+    let Some(GitDirectories { tree, own, common }) = git_directories(&cwd) else { return };
+    let of_home = home.into_iter().flat_map(|home| [home.join(".config/git/config"), home.join(".gitconfig")]);
+    let mut hooks = common.join("hooks");
+    let mut configs: Vec<PathBuf> = of_home.chain([common.join("config"), own.join("config.worktree")]).collect();
+    let mut at = 0;
+    while let Some(config) = configs.get(at).cloned() {
+        at += 1;
+        let mut section = String::new();
+        for line in small(&config).unwrap_or_default().lines().map(str::trim) {
+            if line.starts_with('[') {
+                section = line.trim_start_matches('[').to_ascii_lowercase();
+                continue;
+            }
+            let Some((name, value)) = line.split_once('=') else { continue };
+            let value = value.trim().trim_matches('"');
+            let path = |below: &Path| match (value.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (_, _) => below.join(value),
+            };
+            match name.trim().to_ascii_lowercase().as_str() {
+                "hookspath" => hooks = path(&tree),
+                "path" if section.starts_with("include") && configs.len() < CONFIGS_MAX => {
+                    configs.push(path(config.parent().unwrap_or(&tree)));
+                }
+                _ => {}
+            }
+        }
+        found.push(plain(config, "git reads it".to_owned(), &cwd));
+    }
+    found.push(plain(common.join("info/attributes"), "git reads it".to_owned(), &cwd));
     for (verbs, names) in HOOKS {
         if let Some(verb) = verbs.iter().find(|verb| words.contains(verb)) {
             for name in *names {
-                add(hooks.join(name), &format!("git {verb} runs it"));
+                let code = plain(hooks.join(name), format!("git {verb} runs it"), &tree);
+                found.push(Code { kind: Kind::Shell, ..code });
             }
         }
     }
@@ -275,7 +429,8 @@ mod tests {
     }
 
     fn names(words: &[&str], cwd: &Path) -> Vec<String> {
-        of(&segment(words, Vec::new()), cwd, None).iter().map(|code| code.path.display().to_string()).collect()
+        let view = View { start: cwd, root: None, home: None };
+        of(&segment(words, Vec::new()), view).iter().map(|code| code.path.display().to_string()).collect()
     }
 
     #[test]
@@ -286,18 +441,47 @@ mod tests {
         assert!(names(&["make", "--file=x.mk"], cwd).contains(&"/w/sub/x.mk".to_owned()));
         assert!(names(&["make", "-fx.mk"], cwd).contains(&"/w/sub/x.mk".to_owned()));
         assert!(names(&["ls"], cwd).is_empty());
-        let upward = of(&segment(&["cargo", "build"], Vec::new()), cwd, Some(Path::new("/w")));
+        let view = View { start: cwd, root: Some(Path::new("/w")), home: Some(Path::new("/h")) };
+        let upward = of(&segment(&["cargo", "build"], Vec::new()), view);
         let upward: Vec<_> = upward.iter().map(|code| code.path.clone()).collect();
         assert!(upward.contains(&"/w/Cargo.toml".into()) && upward.contains(&"/w/sub/build.rs".into()));
         assert!(!upward.contains(&"/Cargo.toml".into()), "not above the workspace");
+        assert!(upward.contains(&"/h/.cargo/config.toml".into()));
     }
 
     #[test]
     fn what_an_interpreter_runs_is_code_and_its_own_name_is_not() {
         let exec = |path: &str| Effect::Exec(Operand::Known(path.to_owned()));
-        let found = of(&segment(&["./t", "x"], vec![exec("./t"), exec("s.sh")]), Path::new("/w"), None);
+        let view = View { start: Path::new("/w"), root: None, home: Some(Path::new("/h")) };
+        let found = of(&segment(&["./t", "x"], vec![exec("./t"), exec("s.sh")]), view);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].path.as_path(), found[0].named), (Path::new("/w/s.sh"), true));
+    }
+
+    #[test]
+    fn what_runs_elsewhere_reads_what_is_there() {
+        let view = View { start: Path::new("/w"), root: Some(Path::new("/w")), home: Some(Path::new("/h")) };
+        let at = |place: Place, words: &[&str]| {
+            let segment =
+                Segment { place, ..segment(words, vec![Effect::Exec(Operand::Known("sub/s.sh".to_owned()))]) };
+            of(&segment, view).iter().map(|code| code.path.display().to_string()).collect::<Vec<_>>()
+        };
+        let moved = || Place::At("sub".to_owned());
+        assert!(at(moved(), &["make"]).contains(&"/w/sub/Makefile".to_owned()));
+        assert!(at(moved(), &["npm", "run", "x"]).contains(&"/w/package.json".to_owned()));
+        assert_eq!(at(moved(), &["bash", "s.sh"]), ["/w/sub/s.sh"], "the paths of effects begin at the start");
+        assert!(at(moved(), &["s.sh"]).is_empty(), "bound as a program");
+        assert!(at(Place::At("~/x".to_owned()), &["make"]).contains(&"/h/x/Makefile".to_owned()));
+        assert!(at(Place::Unknown, &["make"]).is_empty());
+    }
+
+    #[test]
+    fn the_scripts_of_a_package_are_those_that_run() {
+        assert_eq!(scripts(&["npm", "run", "--silent", "build"]), ["prebuild", "build", "postbuild"]);
+        assert_eq!(scripts(&["npm", "t"]), ["pretest", "test", "posttest"]);
+        assert_eq!(scripts(&["yarn", "lint"]), ["prelint", "lint", "postlint"]);
+        assert!(scripts(&["npm", "ci"]).contains(&"postinstall".to_owned()));
+        assert!(scripts(&["yarn"]).contains(&"install".to_owned()));
     }
 
     #[test]

@@ -2,21 +2,40 @@
 //! and the lease. What cannot be bound is said, never a reason to refuse.
 
 use super::asked::Asked;
-use super::closure;
+use super::closure::{self, Code, Kind, View};
 use super::expand::{self, TREE_ENTRIES_MAX};
 use super::files::{Files, Seen};
-use super::identity::Finder as Programs;
-use crate::assess::{Assessment, Class, Effect, Operand, Segment};
+use super::identity::{Finder as Programs, Found};
+use super::proxies::{self, Behind};
+use super::within::{self, Inner, Text};
+use crate::assess::{Assessment, Attribute, Class, Effect, Operand, Question, Segment};
 use crate::authorize::evidence::{
     CardFacts, CodeFile, EVIDENCE_VERSION, EvidenceFacts, Executable, Expanded, Fate, Target,
 };
 use crate::authorize::{AfterState, BoundFile, Bytes, Digest};
 use crate::facts::builtins::is_builtin;
+use crate::isolate::Assessor;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Files bound by one request; more are listed as unbound.
 const FILES_MAX: usize = 256;
+
+/// Files inside files inside files: as far as what runs is followed.
+const INNER_DEPTH_MAX: usize = 4;
+/// Texts inside files that are read for what they run.
+const TEXTS_MAX: usize = 24;
+/// Stands before the text of a script, whose arguments nobody knows before it runs.
+const ARGUMENTS_UNKNOWN: &str = "set -- $ARGUMENTS\n";
+
+/// What looks, for whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Eyes<'a> {
+    pub asked: &'a Asked,
+    pub programs: &'a Programs<'a>,
+    /// Reads scripts as commands are read.
+    pub assessor: &'a Assessor,
+}
 
 /// How closely to look: programs by identity for what runs unasked, everything with its content for what a person sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +52,7 @@ pub struct Collected {
 }
 
 /// Looks at everything the assessment names. `fence` and `card` are what the approver is asked for and shown.
-pub fn collect(
-    asked: &Asked,
-    programs: &Programs<'_>,
-    assessment: &Assessment,
-    depth: Depth,
-    fence: Digest,
-    card: CardFacts,
-) -> Collected {
+pub fn collect(eyes: Eyes<'_>, assessment: &Assessment, depth: Depth, fence: Digest, card: CardFacts) -> Collected {
     let facts = EvidenceFacts {
         v: EVIDENCE_VERSION,
         executables: Vec::new(),
@@ -52,16 +64,21 @@ pub fn collect(
         fence,
         card,
     };
-    let mut found = Finder { asked, programs, depth, files: Files::new(asked), seen: BTreeSet::new(), facts };
+    let Eyes { asked, .. } = eyes;
+    let mut found = Finder { eyes, asked, depth, files: Files::new(asked), seen: BTreeSet::new(), texts: 0, facts };
+    let view = found.view(asked.cwd_path());
     if depth == Depth::Content
         && let Some(script) = asked.script()
     {
-        found.read_as_code(&asked.cwd_path().join(script), "it is the script", true);
+        let path = asked.cwd_path().join(script);
+        let dir = asked.cwd_path().to_owned();
+        // Its text is what was asked for.
+        found.bind(Code { path, reason: "it is the script".to_owned(), named: true, kind: Kind::Plain, dir }, 0);
     }
     for segment in &assessment.segments {
-        found.programs(segment);
+        found.programs(segment, view);
         if depth == Depth::Content {
-            found.code(segment);
+            found.code(segment, view, 0);
             found.targets(segment);
         }
     }
@@ -98,15 +115,17 @@ pub fn after(facts: &EvidenceFacts) -> Vec<AfterState> {
 }
 
 struct Finder<'a> {
+    eyes: Eyes<'a>,
     asked: &'a Asked,
-    programs: &'a Programs<'a>,
     depth: Depth,
     files: Files<'a>,
     seen: BTreeSet<(u8, PathBuf)>,
+    /// Texts inside files that were read.
+    texts: usize,
     facts: EvidenceFacts,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
     fn unbound(&mut self, what: &str) {
         let what = self.asked.redactor.output(what.as_bytes()).into_string();
         if self.facts.unbound.len() < FILES_MAX && !self.facts.unbound.contains(&what) {
@@ -123,25 +142,90 @@ impl Finder<'_> {
         self.seen.insert((role, path.to_owned()))
     }
 
-    fn programs(&mut self, segment: &Segment) {
-        let name = match segment.argv.first() {
-            Some(Operand::Known(name)) => name,
-            Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => return,
-        };
-        if !name.contains('/') && is_builtin(name) {
+    fn view<'v>(&self, start: &'v Path) -> View<'v>
+    where
+        'a: 'v,
+    {
+        View { start, root: self.asked.workspace.as_deref(), home: self.asked.home.as_deref() }
+    }
+
+    fn programs(&mut self, segment: &Segment, view: View<'_>) {
+        let text = self.asked.submit.command.lossy().into_owned();
+        let Some((name, found)) = self.found(segment, &text, view) else {
+            // A function of the text itself is no program that the catalogue knows.
+            if let (Some(_), Some(Operand::Known(name))) = (&segment.program, segment.argv.first())
+                && !is_builtin(name)
+                && !self.facts.unbound.iter().any(|said| said.starts_with(&format!("which program {name} is")))
+            {
+                self.unbound(&format!("which program {name} is: none is found"));
+            }
             return;
-        }
-        let sets_path = |effect: &Effect| matches!(effect, Effect::EnvInfluence(name) if name == "PATH");
-        let found = if segment.effects.iter().any(sets_path) {
-            let text = self.asked.submit.command.lossy();
-            let Some(path) = literal_path(segment.span.of(&text)) else {
-                return self.unbound(&format!("which program {name} is: PATH is set before it"));
-            };
-            self.programs.along(path.as_bytes()).look(name)
-        } else {
-            self.programs.look(name)
         };
-        let Some(found) = found else { return };
+        self.program(&name, &found, view, 0);
+        let argument = match segment.argv.get(1) {
+            Some(Operand::Known(word)) => Some(word.as_str()),
+            Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => None,
+        };
+        let asked = self.asked;
+        let variable = |name: &str| asked.variable(name).map(|v| String::from_utf8_lossy(v).into_owned());
+        let cwd = view.directory(segment).unwrap_or_else(|| view.start.to_owned());
+        let seen_from = proxies::View { cwd: &cwd, home: view.home, variable: &variable };
+        if let Some(behind) = proxies::behind(&name, &found.path, argument, seen_from) {
+            self.behind(&name, behind, view);
+        }
+    }
+
+    /// What a version manager's stand-in leads to.
+    fn behind(&mut self, name: &str, behind: Behind, view: View<'_>) {
+        let Behind { manager, real, by } = behind;
+        match real.and_then(|real| std::fs::canonicalize(real).ok()) {
+            Some(path) => {
+                let found = Found { path, is: None, owned: false, sha256: None };
+                self.program(&format!("{name} by {manager}"), &found, view, 0);
+            }
+            None => self.unbound(&format!("which {name} {manager} runs")),
+        }
+        if self.depth == Depth::Content {
+            for path in by {
+                let reason = format!("{manager} chooses by it");
+                self.bind(Code { path, reason, named: false, kind: Kind::Plain, dir: view.start.to_owned() }, 0);
+            }
+        }
+    }
+
+    /// The file behind the first word of a segment of this text, and the word.
+    fn found(&mut self, segment: &Segment, text: &str, view: View<'_>) -> Option<(String, Found)> {
+        let name = match segment.argv.first() {
+            Some(Operand::Known(name)) => name.clone(),
+            Some(Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any) | None => return None,
+        };
+        if !name.contains('/') && is_builtin(&name) {
+            return None;
+        }
+        let Some(cwd) = view.directory(segment) else {
+            if name.contains('/') && !name.starts_with('/') {
+                self.unbound(&format!("which program {name} is: the directory is known only when it runs"));
+                return None;
+            }
+            let found = self.eyes.programs.look(&name)?;
+            return Some((name, found));
+        };
+        let eyes = self.eyes;
+        let programs = eyes.programs.from(&cwd);
+        let sets_path = |effect: &Effect| matches!(effect, Effect::EnvInfluence(name) if name == "PATH");
+        if segment.effects.iter().any(sets_path) {
+            let Some(path) = literal_path(segment.span.of(text)) else {
+                self.unbound(&format!("which program {name} is: PATH is set before it"));
+                return None;
+            };
+            let found = programs.along(path.as_bytes()).look(&name)?;
+            return Some((name, found));
+        }
+        let found = programs.look(&name)?;
+        Some((name, found))
+    }
+
+    fn program(&mut self, name: &str, found: &Found, view: View<'_>, depth: usize) {
         if !self.first(0, &found.path) {
             return;
         }
@@ -152,26 +236,34 @@ impl Finder<'_> {
         };
         match looked {
             Ok(Seen { file, unbound }) => {
-                self.facts.executables.push(Executable { name: Bytes::from(name.as_str()), file, trusted });
+                self.facts.executables.push(Executable { name: Bytes::from(name), file, trusted });
                 if let Some(why) = unbound {
                     self.unbound(&why);
                 }
             }
             Err(why) => self.unbound(&why),
         }
-    }
-
-    fn code(&mut self, segment: &Segment) {
-        let root = self.asked.workspace.clone();
-        for code in closure::of(segment, self.asked.cwd_path(), root.as_deref()) {
-            self.read_as_code(&code.path, &code.reason, code.named);
+        if self.depth == Depth::Content && !found.owned {
+            let mut unbound = Vec::new();
+            let text = within::script(&found.path, None, view.start, &mut unbound);
+            unbound.iter().for_each(|why| self.unbound(why));
+            if let Some(text) = text {
+                self.text(&text, &found.path, depth);
+            }
         }
     }
 
-    fn read_as_code(&mut self, path: &Path, reason: &str, named: bool) {
-        let Ok(path) = std::fs::canonicalize(path) else {
-            if named {
-                self.unbound(&format!("{} ({reason}): it is not there", path.display()));
+    fn code(&mut self, segment: &Segment, view: View<'_>, depth: usize) {
+        for code in closure::of(segment, view) {
+            self.bind(code, depth);
+        }
+    }
+
+    /// One file that is read as code, and what it leads to.
+    fn bind(&mut self, code: Code, depth: usize) {
+        let Ok(path) = std::fs::canonicalize(&code.path) else {
+            if code.named {
+                self.unbound(&format!("{} ({}): it is not there", code.path.display(), code.reason));
             }
             return;
         };
@@ -180,12 +272,53 @@ impl Finder<'_> {
         }
         match self.files.whole(&path, false) {
             Ok(Seen { file, unbound }) => {
-                self.facts.closure.push(CodeFile { file, reason: reason.to_owned() });
+                self.facts.closure.push(CodeFile { file, reason: code.reason.clone() });
                 if let Some(why) = unbound {
                     self.unbound(&why);
                 }
             }
-            Err(why) => self.unbound(&why),
+            Err(why) => return self.unbound(&why),
+        }
+        let Inner { codes, texts, unbound } = within::of(&code, &path);
+        unbound.iter().for_each(|why| self.unbound(why));
+        if depth >= INNER_DEPTH_MAX {
+            if !codes.is_empty() || !texts.is_empty() {
+                self.unbound(&format!("what {} leads to: it is too deep", path.display()));
+            }
+            return;
+        }
+        codes.into_iter().for_each(|code| self.bind(code, depth + 1));
+        texts.iter().for_each(|text| self.text(text, &path, depth));
+    }
+
+    /// Commands inside a file are read like the command itself, for the files that they read as code.
+    fn text(&mut self, text: &Text, of: &Path, depth: usize) {
+        if self.texts >= TEXTS_MAX || depth >= INNER_DEPTH_MAX {
+            return self.unbound(&format!("what {} runs: too many scripts", of.display()));
+        }
+        self.texts += 1;
+        let question = Question {
+            text: format!("{ARGUMENTS_UNKNOWN}{}", text.text),
+            dialect: text.dialect,
+            positional: Vec::new(),
+            cwd: Some(text.dir.to_string_lossy().into_owned()),
+            secret_names: Vec::new(),
+            ..self.asked.question()
+        };
+        let assessment = self.eyes.assessor.assess(&question);
+        let view = self.view(&text.dir);
+        let unknown = |effect: &Effect| matches!(effect, Effect::Exec(Operand::Unknown { .. } | Operand::Glob(_)));
+        let unread = assessment.attributes.contains(&Attribute::Unanalysed)
+            || assessment.segments.iter().any(|segment| segment.effects.iter().any(unknown));
+        if unread {
+            self.unbound(&format!("some of what {} runs", of.display()));
+        }
+        for segment in &assessment.segments {
+            // Of the system's programs that a script runs, nobody needs to hear.
+            if let Some((name, found)) = self.found(segment, &question.text, view).filter(|(_, found)| !found.owned) {
+                self.program(&name, &found, view, depth + 1);
+            }
+            self.code(segment, view, depth + 1);
         }
     }
 
@@ -312,7 +445,8 @@ mod tests {
             fence: Vec::new(),
         };
         let trusts = Trusts::default();
-        collect(asked, &asked.finder(&trusts), assessment, depth, Digest::of(b"fence"), card).facts
+        let eyes = Eyes { asked, programs: &asked.finder(&trusts), assessor: &Assessor::inside() };
+        collect(eyes, assessment, depth, Digest::of(b"fence"), card).facts
     }
 
     #[test]

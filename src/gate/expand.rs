@@ -77,8 +77,21 @@ pub fn tree(root: &Path) -> Option<Tree> {
     Some(Tree { root: Bytes::from(root.as_os_str()), entries, digest: hasher.finish() })
 }
 
+/// Whether a shell would look for names that fit.
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
 /// The paths a pattern matches; `None` where it is of a kind that is not expanded here, or matches too much.
 pub fn pattern(cwd: &Path, pattern: &str) -> Option<Names> {
+    let found = paths(cwd, pattern)?;
+    let mut hasher = Hasher::new();
+    found.iter().for_each(|path| add(&mut hasher, path.as_os_str().as_bytes()));
+    Some(Names { count: found.len() as u64, digest: hasher.finish() })
+}
+
+/// As [`pattern`], the paths themselves.
+pub fn paths(cwd: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
     if pattern.contains(['(', '{', '\\', '$', '`']) || pattern.contains("**") {
         return None;
     }
@@ -101,9 +114,7 @@ pub fn pattern(cwd: &Path, pattern: &str) -> Option<Names> {
         }
         found = next;
     }
-    let mut hasher = Hasher::new();
-    found.iter().for_each(|path| add(&mut hasher, path.as_os_str().as_bytes()));
-    Some(Names { count: found.len() as u64, digest: hasher.finish() })
+    Some(found)
 }
 
 /// Whether a name matches one part of a pattern, as in a shell: what begins with a dot only if the pattern does.

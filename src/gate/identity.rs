@@ -191,6 +191,12 @@ impl Finder<'_> {
         let Finder { ignores, cwd, home, ref who, trusts, .. } = *self;
         Finder { path: Some(path), ignores, cwd, home, who: who.clone(), trusts }
     }
+
+    /// The same from another directory.
+    pub fn from<'b>(&'b self, cwd: &'b Path) -> Finder<'b> {
+        let Finder { path, ignores, home, ref who, trusts, .. } = *self;
+        Finder { path, ignores, cwd, home, who: who.clone(), trusts }
+    }
 }
 
 impl Finder<'_> {

@@ -22,6 +22,7 @@ pub mod peers;
 mod pins;
 mod prepare;
 pub mod protocol;
+mod proxies;
 mod requests;
 mod server;
 mod standing;
@@ -31,6 +32,7 @@ mod sys;
 pub mod trouble;
 mod watch;
 mod wire;
+mod within;
 
 pub use client::Client;
 pub use daemon::daemon;

@@ -1,7 +1,7 @@
 //! Which of the verified files are pinned for a run? All that are read as code, and programs that are not the system's;
 //! except what the command itself may write, which a pin would keep it from.
 
-use super::closure;
+use super::closure::{self, View};
 use super::prepare::Judged;
 use crate::assess::{Class, Effect, Operand, Segment};
 use crate::authorize::evidence::{Fate, FileIdentity};
@@ -20,7 +20,8 @@ pub struct Pins {
 /// Chooses among what was shown.
 pub fn of(judged: &Judged, shown: &EvidenceFacts) -> Pins {
     let asked = &judged.asked;
-    let look = |segment: &Segment| closure::of(segment, asked.cwd_path(), asked.workspace.as_deref());
+    let view = View { start: asked.cwd_path(), root: asked.workspace.as_deref(), home: asked.home.as_deref() };
+    let look = |segment: &Segment| closure::of(segment, view);
     choose(&judged.seen.segments, shown, look)
 }
 
@@ -131,7 +132,8 @@ mod tests {
     }
 
     fn chosen(segments: &[Segment], shown: &EvidenceFacts) -> (Vec<String>, usize) {
-        let pins = choose(segments, shown, |segment| closure::of(segment, Path::new("/w"), Some(Path::new("/w"))));
+        let view = View { start: Path::new("/w"), root: Some(Path::new("/w")), home: None };
+        let pins = choose(segments, shown, |segment| closure::of(segment, view));
         (pins.pins.iter().map(|pin| pin.path.path().display().to_string()).collect(), pins.unpinned.len())
     }
 

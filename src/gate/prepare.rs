@@ -3,15 +3,15 @@
 use super::accounts;
 use super::around::Around;
 use super::asked::{Asked, exact_tag};
-use super::evidence::{self, Depth};
+use super::evidence::{self, Depth, Eyes};
 use super::fence;
 use super::identity::Trusts;
 use super::trouble::Trouble;
-use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand};
+use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand, Place};
 use crate::authorize::compare::{self, Comparison};
 use crate::authorize::evidence::CardFacts;
 use crate::authorize::fence::Internet;
-use crate::authorize::subject::Place;
+use crate::authorize::subject;
 use crate::authorize::{
     Action, ActionKind, Authority, BoundFile, Digest, Evidence, EvidenceFacts, FenceSpec, InstallKey, RuleId,
 };
@@ -110,7 +110,8 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         fence: sentences(&asked.redactor, &spec),
     };
     let assessment = Digest::of(serde_json::to_string(&card.assessment).map_err(made)?.as_bytes());
-    let collected = evidence::collect(&asked, &finder, &raw, depth, spec.digest().map_err(made)?, card);
+    let eyes = Eyes { asked: &asked, programs: &finder, assessor: &bench.assessor };
+    let collected = evidence::collect(eyes, &raw, depth, spec.digest().map_err(made)?, card);
     if let Some(Lift::Rule(rule)) = verdict.lift
         && bench.bound.get(&rule).is_none_or(|files| *files != evidence::bound_files(&collected.facts))
     {
@@ -164,7 +165,7 @@ pub fn look_again(judged: &Judged, bench: &Bench, shown: &EvidenceFacts) -> Resu
     let Action { kind, class, .. } = judged.new.action;
     let then = judged.new.subject.facts().map_err(made)?;
     let mut now = then.clone();
-    now.cwd = judged.asked.place_now().unwrap_or_else(|| Place { inode: 0, device: 0, ..then.cwd.clone() });
+    now.cwd = judged.asked.place_now().unwrap_or_else(|| subject::Place { inode: 0, device: 0, ..then.cwd.clone() });
     now.accounts = accounts::of(&judged.asked, &judged.seen, &bench.key);
     let subject = compare::subject(&then, &now, class);
     if subject != Comparison::Same {
@@ -172,7 +173,8 @@ pub fn look_again(judged: &Judged, bench: &Bench, shown: &EvidenceFacts) -> Resu
     }
     let fence = judged.new.fence.digest().map_err(made)?;
     let finder = judged.asked.finder(&bench.trusts);
-    let now = evidence::collect(&judged.asked, &finder, &judged.seen, Depth::Content, fence, shown.card.clone());
+    let eyes = Eyes { asked: &judged.asked, programs: &finder, assessor: &bench.assessor };
+    let now = evidence::collect(eyes, &judged.seen, Depth::Content, fence, shown.card.clone());
     Ok(compare::evidence(shown, &now.facts, class, kind))
 }
 
@@ -206,7 +208,10 @@ fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
     }
     out.extend(fence.targets.iter().map(|path| format!("it may also change {}", name(path))));
     out.extend(fence.deleted.iter().map(|path| format!("it may also delete {}", name(path))));
-    out.extend(fence.caches.iter().map(|path| format!("it may fill the cache {}", name(path))));
+    if !fence.caches.is_empty() {
+        // One line: what comes after them must be seen.
+        out.push(format!("it may fill caches: {}", fence.caches.iter().map(name).collect::<Vec<_>>().join(", ")));
+    }
     out.push(match fence.internet {
         Internet::None => "it does not reach the network".to_owned(),
         Internet::Private => "it reaches nothing outside: at most a network of its own".to_owned(),
@@ -268,6 +273,9 @@ fn without_secrets(redactor: &Redactor, raw: &str, shown: &str, assessment: Asse
         }
         if let Some(program) = &mut segment.program {
             hides_code |= hiding.text(program);
+        }
+        if let Place::At(path) = &mut segment.place {
+            _ = hiding.text(path);
         }
         for effect in &mut segment.effects {
             match effect {

@@ -523,6 +523,9 @@ pub struct Card {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CardSegment {
     pub span: Span,
+    /// Where it runs, if not in the card's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     pub text: String,
     pub class: Class,
     pub reasons: Vec<Reason>,

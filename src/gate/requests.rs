@@ -20,7 +20,7 @@ use crate::authorize::{
 use crate::execute;
 use crate::facts::codes::Code;
 use crate::facts::crash;
-use crate::policy::{Decision, Verdict};
+use crate::policy::{Decision, Policy, Verdict};
 use crate::record::{Redacted, visible};
 use crate::store::{Claim, Parked, Story};
 use std::cell::RefCell;
@@ -196,9 +196,10 @@ impl Shell {
         let (code, what) = match compare::evidence(&story.evidence, &now, class, kind) {
             Comparison::Changed { code, findings } => (code, format!("changed: {}", compare::sentence(&findings))),
             Comparison::Same | Comparison::Revalidated(_) => {
+                let renewed = || renewed(&story, judged, &judged.verdict, &judged.policy);
                 match Change::Policy.on(class).code().filter(|_| story.request.policy != judged.new.policy) {
-                    Some(code) => (code, "the policy changed while it waited".to_owned()),
-                    None => return Ok(true),
+                    Some(code) if renewed().is_none() => (code, "the policy changed while it waited".to_owned()),
+                    Some(_) | None => return Ok(true),
                 }
             }
         };
@@ -303,18 +304,24 @@ impl Shell {
         let story = gate.store.get(lease.into()).await?;
         let id = story.request.id;
         let judged = self.attached.borrow().get(&id).cloned().ok_or_else(|| not_yours(id.as_str()))?;
-        let Some(row) = story.lease.filter(|row| row.lease.id == lease) else { return Err(unknown(&claim.lease)) };
+        let row = story.lease.clone().filter(|row| row.lease.id == lease).ok_or_else(|| unknown(&claim.lease))?;
         let (verdict, in_force) = {
             let (bench, again) = (gate.bench(self.peer.uid), Arc::clone(&judged));
             blocking(move || prepare::judged_now(&bench, &again)).await?
         };
-        let revalidated = match row.state {
+        let mut revalidated = match row.state {
             LeaseState::Issued => self.verified(&judged, &verdict, &story.evidence, &row.lease).await?,
             // The store says what became of it.
             LeaseState::Consumed | LeaseState::Stale | LeaseState::Expired | LeaseState::Revoked => Vec::new(),
         };
-        let policy = Digest::parse(in_force.version())
-            .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?;
+        let policy = match renewed(&story, &judged, &verdict, &in_force) {
+            Some(sentence) => {
+                revalidated.push(said(&sentence));
+                row.lease.policy
+            }
+            None => Digest::parse(in_force.version())
+                .ok_or_else(|| Trouble::new(Code::PolicyChanged, "the policy has no version"))?,
+        };
         let fence = fence(&judged, row.lease.action);
         let odd = |e: serde_json::Error| Trouble::new(Code::ScopeMismatch, format!("cannot compare the fence: {e}"));
         let claim = Claim {
@@ -550,6 +557,19 @@ fn refusal(story: &Story) -> (Code, String) {
             }
         },
     }
+}
+
+/// Under another policy than the one it was asked under: the sentence that goes with its use, if the policy in force
+/// renews it because it says the same of it by the same rule.
+fn renewed(story: &Story, judged: &Judged, verdict: &Verdict, in_force: &Policy) -> Option<String> {
+    let row = &story.request;
+    let now = Digest::parse(in_force.version()).filter(|now| *now != row.policy)?;
+    let before = &judged.policy;
+    let same = in_force.renews(before, row.action.class)
+        && (verdict.decision, &verdict.rule) == (row.verdict.decision, &row.verdict.rule)
+        && (judged.new.action, &judged.new.tier, judged.new.needed) == (row.action, &row.tier, row.needed);
+    let short = |digest: Digest| digest.to_string()[..12].to_owned();
+    same.then(|| format!("policy {} → {}: the same by {}", short(row.policy), short(now), row.verdict.rule))
 }
 
 fn offer(judged: &Judged, lease: &Lease, shown: &EvidenceFacts) -> p::Submitted {

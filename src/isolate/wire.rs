@@ -4,7 +4,9 @@
 //! is none.
 
 use crate::assess::catalogue::Additions;
-use crate::assess::{Assessment, Attributes, Class, Code, Effect, Operand, Question, Reason, Segment, Span, Unknown};
+use crate::assess::{
+    Assessment, Attributes, Class, Code, Effect, Operand, Place, Question, Reason, Segment, Span, Unknown,
+};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -115,6 +117,7 @@ pub(super) struct Answer {
 struct WireSegment {
     span: Span,
     depth: u16,
+    place: Place,
     operator: String,
     program: Option<String>,
     argv: Vec<Operand>,
@@ -136,14 +139,14 @@ struct WireReason {
 impl From<Assessment> for Answer {
     fn from(assessment: Assessment) -> Answer {
         let segments = assessment.segments.into_iter().map(|segment| {
-            let Segment { span, depth, operator, program, argv, class, reasons, effects, attributes } = segment;
+            let Segment { span, depth, place, operator, program, argv, class, reasons, effects, attributes } = segment;
             let reasons = reasons.into_iter().map(|reason| {
                 let Reason { code, class, text, hint, span } = reason;
                 WireReason { code, class, text, hint, span }
             });
             let reasons = reasons.collect();
             let effects = effects.into_iter().map(WireEffect::from).collect();
-            WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes }
+            WireSegment { span, depth, place, operator, program, argv, class, reasons, effects, attributes }
         });
         let unknowns = assessment.unknowns.into_iter().map(|Unknown { span, what }| (span, what));
         Answer { segments: segments.collect(), unknowns: unknowns.collect(), names: assessment.names }
@@ -154,14 +157,14 @@ impl From<Assessment> for Answer {
 pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
     let Answer { segments, unknowns, names } = postcard::from_bytes(bytes).ok()?;
     let segments = segments.into_iter().map(|segment| {
-        let WireSegment { span, depth, operator, program, argv, class, reasons, effects, attributes } = segment;
+        let WireSegment { span, depth, place, operator, program, argv, class, reasons, effects, attributes } = segment;
         let reasons = reasons.into_iter().map(|reason| {
             let WireReason { code, class, text, hint, span } = reason;
             Reason { code, class, text, hint, span }
         });
         let reasons = reasons.collect();
         let effects = effects.into_iter().map(Effect::from).collect();
-        Segment { span, depth, operator, program, argv, class, reasons, effects, attributes }
+        Segment { span, depth, place, operator, program, argv, class, reasons, effects, attributes }
     });
     let unknowns = unknowns.into_iter().map(|(span, what)| Unknown { span, what }).collect();
     let assessment = Assessment { names, ..Assessment::of(segments.collect(), unknowns)? };

@@ -33,6 +33,7 @@ pub struct Values {
     pub request_class_s: PerClass,
     pub lease_class_s: PerClass,
     pub park_agent_s: BTreeMap<String, u64>,
+    pub renew_on_policy: bool,
     pub same_user: bool,
     /// `None`: whoever reaches the socket.
     pub uids: Option<Vec<u32>>,
@@ -318,6 +319,19 @@ impl Policy {
         let name = agent.rsplit('/').next().unwrap_or(agent);
         let own = self.park_agent.iter().find(|(pattern, _)| pattern.is(name) || pattern.is(agent));
         Duration::from_secs(own.map_or(self.values.park_s, |(_, seconds)| *seconds))
+    }
+
+    /// Whether an approval that was given under `before` holds under this policy, as far as more than the verdict goes:
+    /// the fence, who must agree and what is known about programs are the same for this class.
+    pub fn renews(&self, before: &Policy, class: Class) -> bool {
+        let (now, then) = (&self.values, &before.values);
+        now.renew_on_policy
+            && now.tier.name == then.tier.name
+            && now.paths == then.paths
+            && now.env == then.env
+            && now.catalogue == then.catalogue
+            && self.fence_needed(class) == before.fence_needed(class)
+            && self.approvals_needed(class) == before.approvals_needed(class)
     }
 
     /// Whether the requester's own user may decide, from outside the requester's session.

@@ -23,7 +23,7 @@ pub fn project() -> Schema {
 /// The reference page about policy files.
 pub fn page() -> String {
     let mut page = String::from(
-        "# Policy files\n\nGenerated from `src/policy/model`; `BLESS=1 cargo test` writes it. `docs/policy.schema.json` and\n\
+        "# Policy files\n\nGenerated from `src/policy/model`; `TOLLGATE_WRITE_DOCS=1 cargo test` writes it. `docs/policy.schema.json` and\n\
          `docs/project.schema.json` are the same for editors. The README explains how layers and verdicts work.\n\n\
          A pattern: `*` stands for anything, `?` for one character, `[ab]` and `{a,b}` for one of several; in paths `*`\n\
          does not cross `/`, and `**` does. Where a list may stand, one word may.\n",

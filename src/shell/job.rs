@@ -221,7 +221,7 @@ impl Job {
                 once::after(&self.dirs, &mut self.gate, &self.claimed, self.watch, outcome, &self.limits, &self.command)
             }
             Err(why) => {
-                let refusal = once::no_outcome(&mut self.gate, &self.claimed, why);
+                let refusal = once::no_outcome(&self.dirs, &mut self.gate, &self.claimed, why);
                 streams::say_err(&refusal.line());
                 refusal.status()
             }

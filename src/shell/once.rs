@@ -45,7 +45,7 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
     unchanged(script).map_err(|why| not_started(&mut gate, &granted, why))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
-    let mut outcome = running.wait().map_err(|why| no_outcome(&mut gate, &claimed, why))?;
+    let mut outcome = running.wait().map_err(|why| no_outcome(&dirs, &mut gate, &claimed, why))?;
     outcome.notes.extend(unpinned);
     Ok(after(&dirs, &mut gate, &claimed, watch, outcome, &limits, &command))
 }
@@ -142,7 +142,8 @@ pub(super) fn claim(gate: &mut Client, granted: Granted) -> Result<(Claimed, Tic
                 .call(Method::Claim, &Claim { lease: offer.lease.clone() })
                 .map_err(|trouble| Refusal::about(&offer.request, trouble))?;
             if claimed.fence != offer.fence {
-                return Err(Refusal::other_fence(&offer.request));
+                // The child stands in the fence that was offered, and is never let go: nothing ran.
+                return Err(tell_not_started(gate, &claimed, Refusal::other_fence(&offer.request)));
             }
             claimed
         }
@@ -241,9 +242,24 @@ pub(super) fn not_started(gate: &mut Client, granted: &Granted, refusal: Refusal
     }
 }
 
-/// Bash could not be started: proven. Anything else is unknown, which the gate records when the connection closes.
-pub(super) fn no_outcome(gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal {
+/// Bash could not be started: proven, and told. Of what was approved the start is on record already, so it ended as a
+/// shell's command ends that cannot be run. Anything else is unknown, which the gate records when the connection closes.
+pub(super) fn no_outcome(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, why: FenceError) -> Refusal {
     match why {
+        FenceError::Step { .. } if claimed.request.is_some() => {
+            let refusal = Refusal::from(why);
+            let failed = Outcome {
+                ended: execute::Ended::Exit(refusal.status()),
+                duration: Duration::ZERO,
+                fence: String::new(),
+                limit: None,
+                left_running: 0,
+                refused: Vec::new(),
+                notes: vec![format!("nothing ran: {}", refusal.message())],
+            };
+            _ = report(dirs, gate, claimed, failed);
+            refusal.with_id(&claimed.execution)
+        }
         FenceError::Step { .. } => tell_not_started(gate, claimed, why.into()),
         other => {
             let code = Code::ResultUnknown;

@@ -179,7 +179,9 @@ fn why_not(room: &mut Room<'_>, claim: &Claim, now: &Now) -> Done<Claimed> {
             room.audit(now, "lease.exceeded", Some(lease.request), body)?;
             Ok(refused(code, what))
         }
-        Consequence::Ignored | Consequence::Revalidated | Consequence::Ends(_) => refused(Code::ScopeMismatch, what),
+        Consequence::Ignored | Consequence::Revalidated | Consequence::Ends(_) | Consequence::EndsUnless(..) => {
+            refused(Code::ScopeMismatch, what)
+        }
     }
 }
 

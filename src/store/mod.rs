@@ -61,7 +61,7 @@ mod ticket;
 mod trusts;
 mod writer;
 
-pub use alike::{DENY_FOR_S_MAX, Lately};
+pub use alike::{DENY_FOR_S_MAX, LATELY_ROWS_MAX, Lately};
 pub use api::{Claim, Decide, Decided, NewRequest, Parked, PastRow, PolicyText, Recovered, Requester, Swept, Verb};
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;

@@ -127,7 +127,7 @@ fn first() -> String {
                 WHERE state = 'PENDING';
             CREATE UNIQUE INDEX leases_live ON leases (request) WHERE state = 'ISSUED';
             CREATE INDEX leases_request ON leases (request);
-            CREATE INDEX requests_kin ON requests (uid, kin, created_wall);
+            CREATE INDEX requests_kin ON requests (uid, kin, created_wall, id, state);
             CREATE INDEX denials_kin ON denials (uid, kin, until_wall);
             CREATE INDEX requests_subject ON requests (subject, session_key) WHERE state IN ('PENDING', 'APPROVED');
             CREATE INDEX requests_created ON requests (created_wall);
@@ -136,6 +136,8 @@ fn first() -> String {
             CREATE INDEX executions_open ON executions (claimed_wall) WHERE state IN ('CLAIMED', 'STARTED');
             CREATE INDEX executions_unknown ON executions (claimed_wall) WHERE state = 'RESULT_UNKNOWN';
             CREATE INDEX decisions_request ON decisions (request);
+            CREATE INDEX decisions_denied ON decisions (wall) WHERE decision = 'deny';
+            CREATE INDEX decisions_yes ON decisions (wall) WHERE decision IN ('approve_once', 'approve_always');
             CREATE INDEX notes_execution ON notes (execution);
             CREATE INDEX audit_request ON audit (request) WHERE request IS NOT NULL;";
     sql

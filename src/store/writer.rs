@@ -318,6 +318,9 @@ impl Desk {
         }
         damage?;
         self.memory.trail.point("committing");
+        if writes && full {
+            crash::slow_sync();
+        }
         self.cached("COMMIT")?;
         self.memory.trail.point("committed");
         self.memory.trail.clear();

@@ -3,9 +3,9 @@
 use super::{Called, Frame, Walk};
 use crate::assess::analyzers::say;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
-use crate::assess::scope::{Body, Function, Origin, Place, Positional};
+use crate::assess::scope::{Body, Function, Origin, Positional};
 use crate::assess::words::value;
-use crate::assess::{Attribute, Class, Code, Effect, Is, Operand, Span, Unknown};
+use crate::assess::{Attribute, Class, Code, Effect, Is, Operand, Place, Span, Unknown};
 use std::rc::Rc;
 
 /// Directories whose programs only root can change.

@@ -22,11 +22,11 @@ mod written;
 use super::catalogue::Catalogue;
 use super::catalogue::environment::{Influence, influence, influence_of};
 use super::reading::{Cwd, Ground, Inflow, Reading, Value};
-use super::scope::{Content, Origin, Place, Positional, Scope};
+use super::scope::{Content, Origin, Positional, Scope};
 use super::words::Words;
 use super::{
-    Assessment, Attribute, Attributes, Class, Code, Dialect, Effect, Operand, Question, Reason, Segment, Span, Unknown,
-    parse, unanalysed,
+    Assessment, Attribute, Attributes, Class, Code, Dialect, Effect, Operand, Place, Question, Reason, Segment, Span,
+    Unknown, parse, unanalysed,
 };
 use crate::facts::limits::{REASONS_MAX, SEGMENTS_MAX, WALK_BYTES_MAX, WALK_DEPTH_MAX, WALK_NODES_MAX};
 use std::cell::Cell;
@@ -312,6 +312,7 @@ impl<'q> Walk<'q> {
         self.segments.push(Segment {
             span: self.at(span),
             depth: self.depth,
+            place: self.scope.place.clone(),
             operator,
             program: None,
             argv: Vec::new(),

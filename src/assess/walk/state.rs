@@ -2,10 +2,10 @@
 
 use super::Walk;
 use crate::assess::reading::{Arg, Value};
-use crate::assess::scope::{Content, Origin, Place, Positional, Variable};
+use crate::assess::scope::{Content, Origin, Positional, Variable};
 use crate::assess::words::parameter::is_name;
 use crate::assess::words::value;
-use crate::assess::{Attribute, Class, Code, Dialect};
+use crate::assess::{Attribute, Class, Code, Dialect, Place};
 use std::rc::Rc;
 
 /// `set` letters that change nothing about what a text means.

@@ -4,9 +4,9 @@
 use super::{Walk, flow, literal};
 use crate::assess::analyzers::code;
 use crate::assess::reading::{Arg, Inflow, Invocation, Reading, Value};
-use crate::assess::scope::{Origin, Place, Positional};
+use crate::assess::scope::{Origin, Positional};
 use crate::assess::syntax::{Command, Descriptor, Redirect, RedirectOperator, RedirectTarget};
-use crate::assess::{Class, Code, Dialect, Effect, Operand};
+use crate::assess::{Class, Code, Dialect, Effect, Operand, Place};
 use crate::facts::limits::VALUE_BYTES_MAX;
 
 /// Files remembered at most; a text that writes more of them and runs one is still what its programs are.

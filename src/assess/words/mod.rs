@@ -8,8 +8,9 @@ pub mod parameter;
 mod pattern;
 pub mod value;
 
+use super::Place;
 use super::reading::{Arg, Value};
-use super::scope::{Place, Scope};
+use super::scope::Scope;
 use super::syntax::{Part, PartKind, Word};
 use super::{Dialect, Program, Span};
 use braces::Piece;

@@ -2,8 +2,9 @@
 
 use super::value::{self, known, unknown};
 use super::{Builder, Mode, Words, pattern};
+use crate::assess::Place;
 use crate::assess::reading::{Arg, Value};
-use crate::assess::scope::{Content, Origin, Place, Positional};
+use crate::assess::scope::{Content, Origin, Positional};
 use crate::assess::syntax::{Parameter, Part, PartKind, Word};
 
 /// Variables that bash keeps as numbers by itself, whatever the environment says.

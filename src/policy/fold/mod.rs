@@ -135,6 +135,7 @@ impl Fold {
                 request_class_s: PerClass::default(),
                 lease_class_s: PerClass::default(),
                 park_agent_s: BTreeMap::new(),
+                renew_on_policy: false,
                 same_user: true,
                 uids: None,
                 groups: None,

@@ -118,6 +118,12 @@ impl Fold {
             self.once(document, "wait.park_s", &at!["wait", "park_s"])?;
             self.values.park_s = shorter(&at!["wait", "park_s"], asked, limits::REQUEST_TTL_S)?;
         }
+        if let Some(renews) = wait.renew_on_policy {
+            let keys = at!["wait", "renew_on_policy"];
+            self.once(document, "wait.renew_on_policy", &keys)?;
+            self.tightens(document, &keys, self.top || !renews || self.values.renew_on_policy)?;
+            self.values.renew_on_policy = renews;
+        }
         for (agent, &asked) in &wait.park_agent_s {
             let keys = at!["wait", "park_agent_s", agent];
             self.once(document, &format!("wait.park_agent_s.{agent}"), &keys)?;

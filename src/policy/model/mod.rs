@@ -302,7 +302,7 @@ pub struct FenceLimits {
     pub wall_s: Option<u64>,
 }
 
-/// How long things wait, in seconds.
+/// How long things wait, in seconds, and what an approval outlives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
@@ -321,6 +321,8 @@ pub struct Wait {
     /// `park_s` for agents, by a pattern of their program's name.
     #[serde(default)]
     pub park_agent_s: BTreeMap<String, u64>,
+    /// An approval outlives another policy that says the same of it by the same rule. Off unless it is switched on.
+    pub renew_on_policy: Option<bool>,
 }
 
 /// A number for some classes.
