@@ -202,7 +202,8 @@ pub struct Segment {
     pub span: Span,
     /// How deep it is nested: 0 at top level; segments come in the order of the text, parents first.
     pub depth: u16,
-    /// Where it runs. Its words are as written; the paths of its effects begin where the command was started.
+    /// Where it runs. Its words and what it executes are as written; the paths of its other effects begin where the command
+    /// was started.
     #[serde(default, skip_serializing_if = "Place::is_start")]
     pub place: Place,
     /// The operator that leads to it (`&&`, `|`, `$(`, `for`, `sudo` …); empty for the first.

@@ -216,8 +216,8 @@ pub fn of(segment: &Segment, view: View<'_>) -> Vec<Code> {
         // The program itself is bound as a program.
         if let Effect::Exec(Operand::Known(path)) = effect
             && !path.is_empty()
-            && let Some(path) = view.path(path)
-            && words.first().is_none_or(|first| cwd.join(first) != path)
+            && words.first() != Some(&path.as_str())
+            && let Some(path) = (View { start: &cwd, ..view }).path(path)
         {
             let kind = if SHELLS.contains(&base) { Kind::Shell } else { Kind::Plain };
             found.push(Code { path, reason: format!("{base} runs it"), named: true, kind, dir: cwd.clone() });
@@ -462,14 +462,13 @@ mod tests {
     fn what_runs_elsewhere_reads_what_is_there() {
         let view = View { start: Path::new("/w"), root: Some(Path::new("/w")), home: Some(Path::new("/h")) };
         let at = |place: Place, words: &[&str]| {
-            let segment =
-                Segment { place, ..segment(words, vec![Effect::Exec(Operand::Known("sub/s.sh".to_owned()))]) };
+            let segment = Segment { place, ..segment(words, vec![Effect::Exec(Operand::Known("s.sh".to_owned()))]) };
             of(&segment, view).iter().map(|code| code.path.display().to_string()).collect::<Vec<_>>()
         };
         let moved = || Place::At("sub".to_owned());
         assert!(at(moved(), &["make"]).contains(&"/w/sub/Makefile".to_owned()));
         assert!(at(moved(), &["npm", "run", "x"]).contains(&"/w/package.json".to_owned()));
-        assert_eq!(at(moved(), &["bash", "s.sh"]), ["/w/sub/s.sh"], "the paths of effects begin at the start");
+        assert_eq!(at(moved(), &["bash", "s.sh"]), ["/w/sub/s.sh"]);
         assert!(at(moved(), &["s.sh"]).is_empty(), "bound as a program");
         assert!(at(Place::At("~/x".to_owned()), &["make"]).contains(&"/h/x/Makefile".to_owned()));
         assert!(at(Place::Unknown, &["make"]).is_empty());

@@ -5,7 +5,7 @@ use crate::assess::reading::{Arg, Inflow, Value};
 use crate::assess::scope::{Body, Content, Origin, Scope};
 use crate::assess::syntax::{Command, CommandKind, Connector, Item, Pipeline, Script, Test, Word};
 use crate::assess::words::value;
-use crate::assess::{Class, Code};
+use crate::assess::{Class, Code, Place};
 use std::rc::Rc;
 
 /// A loop is read at most this often before everything it could touch is forgotten.
@@ -383,6 +383,9 @@ impl Walk<'_> {
         }
         for (segment, old) in now.iter_mut().zip(earlier) {
             segment.attributes.extend(old.attributes);
+            if segment.place != old.place {
+                segment.place = Place::Unknown;
+            }
             for effect in old.effects {
                 if !segment.effects.contains(&effect) {
                     segment.effects.push(effect);
