@@ -74,12 +74,13 @@ fn choose(segments: &[Segment], shown: &EvidenceFacts, look: impl Fn(&Segment) -
         };
         out.unpinned.push(format!("{}: {why}", path.display()));
     };
+    // What other files lead to is named by no segment: it may be late as soon as anything is.
     for program in shown.executables.iter().filter(|program| !program.trusted) {
-        consider(&program.file, named(late, program.name.as_bytes()) && !named(early, program.name.as_bytes()));
+        consider(&program.file, !late.is_empty() && !named(early, program.name.as_bytes()));
     }
     for code in &shown.closure {
         let path = code.file.path.path();
-        consider(&code.file, later.contains(path) && !at_first.contains(path));
+        consider(&code.file, !later.is_empty() && !at_first.contains(path));
     }
     out.unpinned.sort_unstable();
     out.unpinned.dedup();
