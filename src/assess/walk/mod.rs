@@ -55,6 +55,7 @@ fn only_checked(question: &Question) -> Assessment {
     let segment = Segment {
         span,
         depth: 0,
+        place: Place::Start,
         operator: String::new(),
         program: None,
         argv: Vec::new(),
