@@ -9,7 +9,7 @@ use tollgate::gate::protocol::{self as p, Choice, Method};
 use tollgate::record::audit;
 
 const AGENTS: usize = 64;
-const COMMANDS: usize = 50;
+const COMMANDS: usize = 10;
 const APPROVERS: usize = 8;
 
 /// What the agents were told.
