@@ -13,6 +13,7 @@ mod gate_protocol;
 mod gate_start;
 mod gate_storm;
 mod golden;
+mod install;
 mod invalidation;
 mod isolate;
 mod jobs;

@@ -12,6 +12,7 @@ mod decide;
 mod doctor;
 mod gate;
 mod history;
+mod install;
 mod job;
 mod lockdown;
 mod manual;
@@ -97,6 +98,10 @@ enum Verb {
     Doctor(doctor::Args),
     /// The gate in the foreground
     Daemon(daemon::Args),
+    /// Lay the programs out below a prefix, where agents find them
+    Install(install::InstallArgs),
+    /// Take exactly that away again
+    Uninstall(install::UninstallArgs),
     /// Completions for a shell
     Completions(manual::CompletionsArgs),
     /// The manual page
@@ -140,6 +145,8 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Run(args) => run::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Daemon(args) => daemon::run(args),
+        Verb::Install(args) => install::install(args),
+        Verb::Uninstall(args) => install::uninstall(args),
         Verb::Completions(args) => manual::completions(args),
         Verb::Man(args) => manual::man(args),
     }

@@ -18,7 +18,7 @@ pub const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
 /// Below the state: what was set aside, a directory for each run.
 pub const QUARANTINE: &str = "quarantine";
 /// A file of this name beside the binary: the environment moves nothing any more.
-const PINNED: &str = "pinned";
+pub const PINNED: &str = "pinned";
 
 /// The directories of one gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
