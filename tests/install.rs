@@ -160,7 +160,8 @@ fn a_place_that_others_or_agents_can_change_is_refused() {
 
 #[test]
 fn the_lines_for_a_model_explain_every_status_that_is_not_the_commands_own() {
-    let output = Command::new(env!("CARGO_BIN_EXE_tollgate")).args(["install", "--agents-md"]).output().expect("starts");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tollgate")).args(["install", "--agents-md"]).output().expect("starts");
     let text = done(&output);
     for code in tollgate::facts::codes::Code::ALL {
         assert!(text.contains(&format!("Exit {}", code.exit())), "exit {} of {}", code.exit(), code.name());

@@ -1,6 +1,7 @@
 //! The only integration binary: one module per promise, named after it.
 
 mod agent;
+mod agents;
 mod battery;
 mod console_contract;
 mod crash_matrix;
@@ -13,6 +14,8 @@ mod gate_protocol;
 mod gate_start;
 mod gate_storm;
 mod golden;
+mod guard;
+mod hook;
 mod install;
 mod invalidation;
 mod isolate;

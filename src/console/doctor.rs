@@ -1,8 +1,10 @@
 //! What is enforced here, what is not, and what exactly would change that?
 
+use super::interception;
 use super::output::{Done, Failure, Page};
 use crate::authorize::fence::Level;
 use crate::execute::{self, Levels};
+use crate::facts::agents::{AGENTS, Agent};
 use crate::gate::protocol::{Method, Status};
 use crate::gate::{Client, Dirs, dirs};
 use crate::record::visible;
@@ -13,6 +15,9 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Whether the shell this agent starts asks the gate, and what to change where it does not
+    #[arg(value_name = "AGENT", value_parser = names())]
+    agent: Option<String>,
     /// Answer as one JSON array
     #[arg(long)]
     json: bool,
@@ -39,7 +44,14 @@ enum State {
     Missing,
 }
 
+fn names() -> clap::builder::PossibleValuesParser {
+    AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().into()
+}
+
 pub fn run(args: Args) -> Done {
+    if let Some(agent) = args.agent.as_deref().and_then(Agent::named) {
+        return interception::run(agent, args.json);
+    }
     let levels = execute::probe();
     let checks = [
         kernel(),

@@ -35,8 +35,26 @@ const LINKS: &[(&str, &str)] = &[
 
 /// A prefix that is one of these would mix with what the system keeps there.
 const SYSTEM: &[&str] = &[
-    "/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp",
-    "/usr", "/usr/bin", "/usr/lib", "/usr/sbin", "/var", "/var/tmp",
+    "/",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/sbin",
+    "/var",
+    "/var/tmp",
 ];
 /// Nothing below these lasts, or is a place for programs.
 const BELOW: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/run", "/sys"];
@@ -117,6 +135,7 @@ pub fn install(args: InstallArgs) -> Done {
             ));
         }
     }
+    make_directories(&prefix, Path::new(MANIFEST), &mut manifest)?;
     for (path, wanted) in &wanted {
         make_directories(&prefix, path, &mut manifest)?;
         let made = put(&prefix.join(path), wanted)?;
@@ -163,7 +182,9 @@ pub fn uninstall(args: UninstallArgs) -> Done {
     for path in &kept {
         page.line(&format!("Left alone, because it was changed: {}", shown(path)))?;
     }
-    page.line("Policy, record and a gate that runs are still there; agents that name the shell need their setting undone.")?;
+    page.line(
+        "Policy, record and a gate that runs are still there; agents that name the shell need their setting undone.",
+    )?;
     page.done()
 }
 
@@ -266,11 +287,19 @@ fn wanted() -> Result<BTreeMap<PathBuf, Wanted>, Failure> {
 }
 
 fn make_directories(prefix: &Path, path: &Path, manifest: &mut Manifest) -> Result<(), Failure> {
-    let mut missing: Vec<&Path> =
-        path.ancestors().skip(1).take_while(|dir| !prefix.join(dir).is_dir()).filter(|dir| *dir != Path::new("")).collect();
+    let mut missing: Vec<&Path> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|dir| !prefix.join(dir).is_dir())
+        .filter(|dir| *dir != Path::new(""))
+        .collect();
     missing.reverse();
     if !prefix.is_dir() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o755).create(prefix).map_err(|e| cannot("make", prefix, &e))?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(prefix)
+            .map_err(|e| cannot("make", prefix, &e))?;
     }
     for dir in missing {
         let at = prefix.join(dir);

@@ -11,8 +11,11 @@ mod daemon;
 mod decide;
 mod doctor;
 mod gate;
+mod guard;
 mod history;
+mod hook;
 mod install;
+mod interception;
 mod job;
 mod lockdown;
 mod manual;
@@ -94,6 +97,10 @@ enum Verb {
     Release(release::Args),
     /// The same as tollsh, for a single binary
     Run(run::Args),
+    /// Run an agent so that every shell it starts is tollsh
+    Guard(guard::Args),
+    /// Answer an agent that asks before it runs a command: deny or ask
+    Hook(hook::Args),
     /// What is enforced here, and what is not
     Doctor(doctor::Args),
     /// The gate in the foreground
@@ -143,6 +150,8 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Job(args) => job::run(args),
         Verb::Release(args) => release::run(args),
         Verb::Run(args) => run::run(args),
+        Verb::Guard(args) => guard::run(args),
+        Verb::Hook(args) => hook::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Daemon(args) => daemon::run(args),
         Verb::Install(args) => install::install(args),

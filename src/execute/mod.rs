@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod battery;
+mod chamber;
 mod child;
 mod descriptors;
 pub mod detach;
@@ -14,6 +15,7 @@ mod escapes;
 #[cfg(test)]
 mod everyday;
 mod fence;
+mod guard;
 mod init;
 #[cfg(test)]
 mod limited;
@@ -27,9 +29,11 @@ mod supervise;
 mod sys;
 mod tree;
 
+pub use chamber::Chamber;
 pub use child::{Signals, Step};
 pub use fence::{
     FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, pin, probe, users_of, watch, workspace,
 };
+pub use guard::{Guard, GuardError, enter};
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};
 pub use supervise::Refused;

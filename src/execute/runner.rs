@@ -1,6 +1,7 @@
 //! How is a command started, let go and waited for? Prepared first, then recorded, then released: the order is in the
 //! types. A [`Blocked`] child that is dropped has run nothing.
 
+use super::chamber::Chamber;
 use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
 use super::fence::{Fence, FenceError, pin, room::Room, sys as room};
 use super::signals::{self, Held};
@@ -14,6 +15,7 @@ use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Where the real bash may be. Never PATH: the requester sets that.
@@ -22,17 +24,29 @@ pub const BASHES: &[&str] = &["/usr/lib/tollgate/bash", "/usr/bin/bash", "/bin/b
 /// The real bash: owned by root, not writable by others, and not this shell under its name.
 pub fn real_bash() -> Result<CString, FenceError> {
     let own = std::fs::metadata("/proc/self/exe").ok().map(|facts| (facts.dev(), facts.ino()));
-    let trusted = |path: &&&str| {
+    let trusted = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|facts| {
             facts.is_file()
-                && facts.uid() == 0
+                && is_roots(facts.uid())
                 && facts.mode() & 0o022 == 0
                 && facts.mode() & 0o111 != 0
                 && Some((facts.dev(), facts.ino())) != own
         })
     };
-    let path = BASHES.iter().find(trusted).ok_or(FenceError::NoBash)?;
-    CString::new(*path).map_err(|_| FenceError::Nul)
+    let kept = Chamber::here().map(Chamber::bash);
+    let path = kept.into_iter().chain(BASHES.iter().map(PathBuf::from)).find(trusted).ok_or(FenceError::NoBash)?;
+    CString::new(path.into_os_string().into_vec()).map_err(|_| FenceError::Nul)
+}
+
+/// Whether a number stands for root here. In a user namespace that does not know root, its files belong to the number
+/// for everybody who is unknown.
+fn is_roots(uid: u32) -> bool {
+    if uid == 0 {
+        return true;
+    }
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let unknown = read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(65_534);
+    uid == unknown && !read("/proc/self/uid_map").lines().any(|line| line.split_ascii_whitespace().next() == Some("0"))
 }
 
 /// What is to run, and how the kernel shall hold it.
@@ -202,6 +216,14 @@ impl Start {
         })
     }
 
+    /// Under guard the real bash is hidden at level full, and back in the first of its own places.
+    fn program_at(&self, level: Level) -> Result<CString, FenceError> {
+        match Chamber::here().and_then(|chamber| chamber.shells().first()).filter(|_| level == Level::Full) {
+            Some(shell) => CString::new(shell.clone().into_os_string().into_vec()).map_err(|_| FenceError::Nul),
+            None => Ok(self.program.clone()),
+        }
+    }
+
     fn at(&mut self, level: Level) -> Result<Blocked, FenceError> {
         let fence = Fence::prepare(&self.spec, level, &self.cwd, &descriptors::streams(), &self.pins)?;
         let words = fence.words(&self.spec);
@@ -213,7 +235,7 @@ impl Start {
         let namespaces = fence.room.as_ref().map_or(0, |room| room.namespaces);
         let child = Child {
             parent: std::process::id() as libc::pid_t,
-            program: self.program.clone(),
+            program: self.program_at(level)?,
             argv: self.argv.clone(),
             env: strings(env)?,
             cwd: self.cwd.try_clone()?,

@@ -93,6 +93,12 @@ pub fn close_on_exec_from(first: RawFd) -> Result<(), Errno> {
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) }).map(drop)
 }
 
+/// Closes one descriptor on exec.
+pub fn close_on_exec(fd: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) }.into()).map(drop)
+}
+
 /// Lets one descriptor survive exec. Child-safe.
 pub fn keep_on_exec(fd: RawFd) -> Result<(), Errno> {
     // SAFETY: integers only.

@@ -58,6 +58,7 @@ codes! {
     AuditUnavailable = "AUDIT_UNAVAILABLE", 125, "Make the audit trail writable; nothing runs without it";
     GateUnreachable = "GATE_UNREACHABLE", 125, "Run `tollgate doctor`; nothing runs without the gate";
     FenceUnavailable = "FENCE_UNAVAILABLE", 125, "Run `tollgate doctor` to see what this kernel lacks";
+    PrivilegedUnderGuard = "FENCE_PRIVILEGED_UNDER_GUARD", 126, "Leave it to a person, outside the guard; nothing in there gains privileges";
     ProtocolMismatch = "PROTOCOL_MISMATCH", 125, "Stop the older side and install one version of both";
     BadRequest = "BAD_REQUEST", 125, "Send one JSON-RPC 2.0 object per line as documented";
     Lockdown = "LOCKDOWN", 126, "Wait until an approver lifts it with `tollgate lockdown --lift`";

@@ -1,6 +1,7 @@
 //! The tables everybody reads and the names everybody uses: bytes, digests, ids. A fact that two rooms need lives here
 //! once; nothing here acts.
 
+pub mod agents;
 pub mod builtins;
 pub mod bytes;
 pub mod codes;

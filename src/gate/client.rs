@@ -5,6 +5,7 @@
 use super::dirs::{self, Dirs};
 use super::protocol::{self as p, Method};
 use super::trouble::Trouble;
+use crate::execute::Chamber;
 use crate::facts::codes::Code;
 use crate::facts::crash;
 use crate::facts::limits::LINE_BYTES_MAX;
@@ -58,6 +59,13 @@ impl Client {
     /// # Errors
     /// The directory, the socket or the process behind it is not ours, or the connection is refused to us.
     pub fn connect(dirs: &Dirs, socket: p::Socket) -> Result<Option<Client>, Trouble> {
+        if socket == p::Socket::Approve && Chamber::here().is_some() {
+            return Err(Trouble::with_next(
+                Code::NotAuthorized,
+                "this process runs under `tollgate guard`: nothing in there may see what waits, or decide",
+                "Decide from a terminal outside",
+            ));
+        }
         let run = dirs.run()?;
         let Some(dir) = dirs::open_private(&run)? else { return Ok(None) };
         let name = match socket {

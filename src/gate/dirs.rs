@@ -5,6 +5,7 @@
 //! that descriptor, so that a long path is no obstacle and a replaced directory is no trap.
 
 use super::trouble::Trouble;
+use crate::execute::Chamber;
 use crate::facts::codes::Code;
 use crate::facts::environment;
 use rustix::fs::{Mode, OFlags};
@@ -37,12 +38,15 @@ enum Root {
 }
 
 impl Dirs {
-    /// The directories of this process's user.
+    /// The directories of this process's user; under guard, those of the gate that guard was started with.
     ///
     /// # Errors
     /// `TOLLGATE_DIR` or `TOLLGATE_POLICY` is set, honoured and not an absolute path.
     pub fn find() -> Result<Dirs, Trouble> {
         let uid = rustix::process::getuid().as_raw();
+        if let Some(chamber) = Chamber::here() {
+            return Ok(Dirs::of_state(chamber.dir(), uid));
+        }
         let (mut moved, mut policy) = (None, None);
         let asked = [environment::DIR, environment::POLICY].iter().any(|name| std::env::var_os(name).is_some());
         if asked && environment_is_honoured() {
@@ -55,6 +59,14 @@ impl Dirs {
             None => Root::User,
         };
         Ok(Dirs { root, uid, policy })
+    }
+
+    /// The directories of the gate whose state lies there.
+    fn of_state(state: &Path, uid: u32) -> Dirs {
+        let known = [Root::System, Root::User].into_iter().map(|root| Dirs { root, uid, policy: None });
+        let mut fitting = known.filter(|dirs| dirs.state().is_ok_and(|own| own == state));
+        let moved = || Dirs::under(state.parent().unwrap_or(state));
+        fitting.next().unwrap_or_else(moved)
     }
 
     /// The directories under `dir`, as if `TOLLGATE_DIR` named it and were honoured.

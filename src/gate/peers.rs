@@ -7,7 +7,8 @@ use crate::facts::codes::Code;
 use crate::policy::model::Origin;
 use nix::sys::socket::{getsockopt, sockopt};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Parents looked at before a chain counts as endless.
 const ANCESTORS_MAX: usize = 128;
@@ -86,9 +87,15 @@ impl Process {
         let named = field(&status, "Name").is_some_and(|name| SCHEDULERS.contains(&name));
         let roots = field(&status, "Uid").is_some_and(|uids| uids.split_ascii_whitespace().all(|uid| uid == "0"));
         let ours = self.exe.as_os_str().is_empty()
-            || SCHEDULER_DIRS.iter().any(|dir| self.exe.parent() == Some(std::path::Path::new(dir)));
+            || SCHEDULER_DIRS.iter().any(|dir| self.exe.parent() == Some(Path::new(dir)));
         named && roots && ours
     }
+}
+
+/// Which file that is, by whatever name.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let facts = std::fs::metadata(path).ok()?;
+    Some((facts.dev(), facts.ino()))
 }
 
 /// Parent and start time. The name in parentheses may hold anything, also parentheses and newlines.
@@ -175,9 +182,15 @@ impl Peer {
     /// The nearest process that is not one of our shells, itself included: whose commands these are.
     pub fn agent(&self) -> Process {
         let ours: Vec<PathBuf> = ["tollsh", "tollgate"].iter().filter_map(|name| dirs::beside(name)).collect();
+        // Under guard `tollsh` runs from the paths of other shells: the file counts, not what it is called there.
+        let files: Vec<(u64, u64)> = ours.iter().filter_map(|path| file_at(path)).collect();
+        let is_ours = |process: &Process| {
+            let file = || file_at(format!("/proc/{}/exe", process.pid).as_ref());
+            ours.contains(&process.exe) || file().is_some_and(|file| files.contains(&file))
+        };
         let mut at = self.process.clone();
         for _ in 0..ANCESTORS_MAX {
-            if !ours.contains(&at.exe) || at.parent == 0 {
+            if !is_ours(&at) || at.parent == 0 {
                 break;
             }
             match Process::of(at.parent) {

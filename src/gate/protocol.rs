@@ -60,6 +60,7 @@ methods! {
     Started = "request.started", Some(Socket::Request);
     Finished = "request.finished", Some(Socket::Request);
     CancelOwn = "request.cancel", Some(Socket::Request);
+    Advise = "request.advise", Some(Socket::Request);
     JobLeash = "job.leash", Some(Socket::Request);
     JobList = "job.list", None;
     JobStop = "job.stop", None;
@@ -302,6 +303,30 @@ impl Refused {
     pub fn of(code: Code, id: Option<String>, message: impl Into<String>) -> Refused {
         Refused { code: code.name().to_owned(), id, message: message.into(), next: code.next().to_owned() }
     }
+}
+
+/// What the gate answers to `request.advise`, which takes a [`Submit`]: what it would say, for an agent that runs its
+/// commands without us. Nothing parks; a block is recorded, and so is what is let by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    pub advised: Advised,
+    pub class: Class,
+    /// The rule's or tier's reason.
+    pub why: String,
+}
+
+/// See [`Advice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advised {
+    /// It would be refused.
+    Block,
+    /// A person would be asked.
+    Prompt,
+    /// It would run, in a fence: outside one nobody has allowed it.
+    Allow,
+    /// The topmost policy lets it run without a fence.
+    AllowUnfenced,
 }
 
 /// Absolute paths to open for reading.

@@ -10,6 +10,7 @@ use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::wire::FILES_PER_CONNECTION_MAX;
 use super::{cards, jobs, outcomes, protocol::Bytes};
+use crate::assess::Effect;
 use crate::authorize::compare::{self, Comparison};
 use crate::authorize::invalidation::Change;
 use crate::authorize::states::Lease as LeaseState;
@@ -72,27 +73,20 @@ impl Shell {
     /// # Errors
     /// A malformed submit, a gate that is ending, and what the store says.
     pub async fn submit(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<p::Submitted, Trouble> {
-        let gate = &self.gate;
-        if gate.is_draining() {
-            return Err(ending());
-        }
         if self.attached.borrow().len() + self.running.borrow().len() >= OPEN_PER_CONNECTION_MAX {
             return Err(Trouble::new(Code::QueueFull, "too many open requests on one connection"));
         }
-        let boot_id = gate.store.now().boot_id;
-        let bench = gate.bench(self.peer.uid);
-        let policy = Arc::clone(&bench.policy);
-        let asked = Asked::of(&self.peer, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
-        gate.heard(&asked.session);
-        let at_bench = bench.clone();
-        let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
-        tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
+        let (bench, judged) = self.judged(submit, files).await?;
         if let Err(why) = jobs::asked(&judged.seen, &judged.asked.submit.command.lossy()) {
             let next = "Give `tollgate job start [--max TIME] -- COMMAND` as the whole command";
             return Err(Trouble::with_next(Code::CannotFence, why, next));
         }
-        gate.know(&judged.policy).await?;
         crash::point(|| "gate.submit.judged".to_owned());
+        if judged.verdict.decision != Decision::Block
+            && let Some(why) = self.cannot_gain(&judged)
+        {
+            return Err(why);
+        }
         match judged.verdict.decision {
             Decision::Allow => match self.allow(&judged).await {
                 // The rule or grant ended a moment ago.
@@ -108,6 +102,65 @@ impl Shell {
             Decision::Prompt | Decision::Stage => self.park(judged).await,
             Decision::Block => self.block(judged).await,
         }
+    }
+
+    /// # Errors
+    /// As [`Shell::submit`].
+    async fn judged(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<(prepare::Bench, Judged), Trouble> {
+        let gate = &self.gate;
+        if gate.is_draining() {
+            return Err(ending());
+        }
+        let boot_id = gate.store.now().boot_id;
+        let bench = gate.bench(self.peer.uid);
+        let policy = Arc::clone(&bench.policy);
+        let asked = Asked::of(&self.peer, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        gate.heard(&asked.session);
+        let at_bench = bench.clone();
+        let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
+        tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
+        gate.know(&judged.policy).await?;
+        Ok((bench, judged))
+    }
+
+    /// What the answer would be, for an agent that runs its commands without us. Only the topmost policy can make it more
+    /// than advice: what it lets by is recorded before it is said.
+    ///
+    /// # Errors
+    /// As [`Shell::submit`].
+    pub async fn advise(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<p::Advice, Trouble> {
+        let (_, judged) = self.judged(submit, files).await?;
+        let gate = &self.gate;
+        let (class, mut why) = (judged.new.action.class, visible(&judged.verdict.why));
+        let advised = match judged.verdict.decision {
+            _ if gate.store.is_locked_down() => {
+                why = "locked down: nothing runs".to_owned();
+                p::Advised::Block
+            }
+            Decision::Block => {
+                gate.store.block(judged.new, gate.store.now()).await?;
+                p::Advised::Block
+            }
+            Decision::Prompt | Decision::Stage => p::Advised::Prompt,
+            Decision::Allow if gate.policy().hook_allows_unfenced() => {
+                gate.store.let_by(judged.new, gate.store.now()).await?;
+                p::Advised::AllowUnfenced
+            }
+            Decision::Allow => p::Advised::Allow,
+        };
+        Ok(p::Advice { advised, class, why })
+    }
+
+    /// Why a command that wants another user's rights is not even asked for: where nothing can gain a privilege, a yes
+    /// would help nobody.
+    fn cannot_gain(&self, judged: &Judged) -> Option<Trouble> {
+        let mut effects = judged.seen.segments.iter().flat_map(|segment| &segment.effects);
+        if !effects.any(|effect| matches!(effect, Effect::Privilege(_))) {
+            return None;
+        }
+        let why = self.peer.taint()?;
+        let message = format!("it wants privileges, and nothing can gain any here: {why}");
+        Some(Trouble::new(Code::PrivilegedUnderGuard, message))
     }
 
     async fn allow(&self, judged: &Judged) -> Result<p::Submitted, Trouble> {

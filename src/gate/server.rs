@@ -243,6 +243,13 @@ async fn dispatch(
                 })?;
                 reply(shell.submit(submit, files).await)
             }
+            Method::Advise => {
+                let submit: p::Submit = params(given)?;
+                let files = lines.take_files(submit.files.len()).ok_or_else(|| {
+                    p::RpcError::from(Trouble::new(Code::BadRequest, "fewer descriptors came than files are named"))
+                })?;
+                reply(shell.advise(submit, files).await)
+            }
             Method::Wait => reply(shell.wait(params(given)?).await),
             Method::Claim => reply(shell.claim(params(given)?).await),
             Method::Started => reply(shell.started(params(given)?).await),
@@ -300,6 +307,7 @@ async fn dispatch(
             Method::JobStop => reply(desk.job_stop(params(given)?)),
             Method::Hello
             | Method::Submit
+            | Method::Advise
             | Method::Wait
             | Method::Claim
             | Method::Started

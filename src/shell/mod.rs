@@ -6,6 +6,7 @@
 pub mod argv;
 mod asking;
 mod durable;
+mod guard;
 mod job;
 mod once;
 mod refusal;
@@ -13,6 +14,8 @@ mod said;
 mod script;
 mod streams;
 mod temporary;
+
+pub use guard::guard;
 
 use crate::execute::{self, Signals, signals};
 use crate::facts::environment::is_stripped;

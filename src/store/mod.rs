@@ -162,6 +162,14 @@ impl Store {
         self.writer.call(Weight::Light, move |room| requests::block(room, &new, &now))
     }
 
+    /// Record a request that was answered with allow, to run without us and without a fence: no execution follows.
+    ///
+    /// # Errors
+    /// `LOCKDOWN`, and those of the store.
+    pub fn let_by(&self, new: NewRequest, now: Now) -> Pending<RequestId> {
+        self.writer.call(Weight::Full, move |room| requests::let_by(room, &new, &now))
+    }
+
     /// Find the row an identical re-run belongs to (pending, or approved with its lease unused) that no live client is
     /// attached to, and attach to it.
     pub fn reattach(&self, session: Session, subject: Digest, now: Now) -> Pending<Option<Parked>> {

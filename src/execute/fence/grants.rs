@@ -6,6 +6,7 @@ use super::landlock::{Grant, Place, Right};
 use super::workspace::{self, Never};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::Level;
+use crate::execute::chamber::Chamber;
 use crate::facts::Bytes;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub fn all(spec: &FenceSpec, level: Level, streams: &[(RawFd, Right)]) -> Result
     let devices = DEVICES.iter().chain(own);
     grants.extend(devices.map(|device| Grant { place: Place::IfThere(device.into()), right: Right::Device }));
     grants.extend(streams.iter().map(|&(fd, right)| Grant { place: Place::Descriptor(fd), right }));
+    // At level full the real bash is back in its own places.
+    let chamber = Chamber::here().filter(|_| level == Level::Landlock);
+    grants.extend(chamber.map(|chamber| Grant { place: Place::IfThere(chamber.bash()), right: Right::Look }));
     grants.extend(spec.temporary.iter().map(|dir| tree(dir.path())));
     grants.extend(writable(spec)?);
     Ok(grants)

@@ -48,6 +48,18 @@ const CAP_SETGID: u32 = 6;
 const CAP_SETUID: u32 = 7;
 const CAP_NET_BIND_SERVICE: u32 = 10;
 const CAP_NET_RAW: u32 = 13;
+const CAP_SETFCAP: u32 = 31;
+
+/// What root keeps under guard: what the fences inside need to say who is who in them, and what is its own stays so.
+pub const KEPT_BY_ROOT: u64 = 1 << CAP_CHOWN
+    | 1 << CAP_DAC_OVERRIDE
+    | 1 << CAP_DAC_READ_SEARCH
+    | 1 << CAP_FOWNER
+    | 1 << CAP_FSETID
+    | 1 << CAP_KILL
+    | 1 << CAP_SETGID
+    | 1 << CAP_SETUID
+    | 1 << CAP_SETFCAP;
 
 /// What root keeps, so that its own files stay its own. An ordinary user has none of them.
 fn capabilities(class: Class) -> u64 {

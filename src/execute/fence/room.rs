@@ -8,6 +8,7 @@ use super::landlock::{Grant, Place, Right};
 use super::{FenceError, guarded, pin, sys};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Users, View};
+use crate::execute::chamber::Chamber;
 use crate::execute::sys::Errno;
 use crate::facts::Bytes;
 use std::cell::Cell;
@@ -37,9 +38,10 @@ const HIDDEN: u64 = HELD | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
 /// A copy of a tree of mounts, once the child has made it.
 type Tree = Cell<RawFd>;
 
-/// A place that stays what it is, apart from the rest.
+/// A place that stays what it is, apart from the rest; or is again what it was outside guard.
 #[derive(Debug)]
 struct Bind {
+    from: CString,
     at: CString,
     writable: bool,
     /// What is made in the temporary directory or in a hidden place to carry it: its directories, and itself.
@@ -88,6 +90,8 @@ pub struct Room {
     own_processes: bool,
     binds: Vec<Bind>,
     guards: Vec<Bind>,
+    /// The real bash, back where guard has put `tollsh`.
+    shells: Vec<Bind>,
     masks: Vec<Mask>,
     pins: Vec<Pinned>,
     /// Binds that lie inside masks.
@@ -112,11 +116,11 @@ impl Bind {
             carriers.reverse();
         }
         let is_dir = std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir());
-        Ok(Bind { at: text(path)?, writable, carriers, is_dir, tree: Tree::new(-1) })
+        Ok(Bind { from: text(path)?, at: text(path)?, writable, carriers, is_dir, tree: Tree::new(-1) })
     }
 
     fn copy(&self) -> Result<(), Errno> {
-        self.tree.set(sys::clone_tree(&self.at)?);
+        self.tree.set(sys::clone_tree(&self.from)?);
         if self.writable { Ok(()) } else { sys::hold_tree(self.tree.get(), HELD) }
     }
 
@@ -198,6 +202,13 @@ impl Room {
             masks.push(Mask::over(path, number, &carriers)?);
         }
 
+        let mut shells = Vec::new();
+        if let Some(chamber) = Chamber::here() {
+            for shell in chamber.shells() {
+                shells.push(Bind { from: text(&chamber.bash())?, ..Bind::of(shell, false, None)? });
+            }
+        }
+
         let session = spec.temporary.as_ref().map(|dir| Bind::of(dir.path(), true, None)).transpose()?;
         let overlay = match (&spec.temporary, spec.writes()) {
             (Some(lower), false) => Some(overlay_options(lower)?),
@@ -224,6 +235,7 @@ impl Room {
             own_processes,
             binds,
             guards,
+            shells,
             masks,
             pins,
             uncovered,
@@ -256,7 +268,7 @@ impl Room {
 
     /// Copies what keeps its own rights. Before [`Room::hold_everything`], which takes them from the rest.
     pub fn copy_places(&self) -> Result<(), Errno> {
-        self.binds.iter().chain(&self.uncovered).chain(&self.session).try_for_each(Bind::copy)
+        self.binds.iter().chain(&self.shells).chain(&self.uncovered).chain(&self.session).try_for_each(Bind::copy)
     }
 
     /// From here on every mount is read-only and carries no setuid bit.
@@ -294,7 +306,8 @@ impl Room {
 
     /// What keeps its own rights, back in its place.
     pub fn place_all(&self) -> Result<(), Errno> {
-        self.binds.iter().try_for_each(|bind| bind.place(!bind.carriers.is_empty() || is_direct(&bind.at)))
+        self.binds.iter().try_for_each(|bind| bind.place(!bind.carriers.is_empty() || is_direct(&bind.at)))?;
+        self.shells.iter().try_for_each(|shell| shell.place(false))
     }
 
     /// What runs by itself inside the writable places is read-only, as it is there.
@@ -447,7 +460,8 @@ fn overlay_options(lower: &Bytes) -> Result<CString, FenceError> {
 }
 
 impl Maps {
-    fn of(users: Users) -> Result<Option<Maps>, FenceError> {
+    /// What the parent of a child in a new user namespace writes for it; `None` where it needs none.
+    pub fn of(users: Users) -> Result<Option<Maps>, FenceError> {
         match users {
             Users::Host => Ok(None),
             Users::Own => {

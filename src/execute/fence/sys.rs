@@ -75,6 +75,11 @@ pub fn hold_below(path: &CStr, set: u64) -> Result<(), Errno> {
     set_attributes(libc::AT_FDCWD, path, libc::AT_RECURSIVE, set)
 }
 
+/// Adds attributes to the mount at `path` alone.
+pub fn hold(path: &CStr, set: u64) -> Result<(), Errno> {
+    set_attributes(libc::AT_FDCWD, path, 0, set)
+}
+
 /// Adds attributes to every mount of a copy.
 pub fn hold_tree(tree: RawFd, set: u64) -> Result<(), Errno> {
     set_attributes(tree, c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, set)
@@ -140,6 +145,16 @@ fn fill_copy(fd: RawFd, from: RawFd, facts: &CopyFacts) -> Result<(), Errno> {
     let times = [time; 2];
     // SAFETY: the array of two is only read during the call.
     checked(unsafe { libc::futimens(fd, times.as_ptr()) }.into()).map(drop)
+}
+
+/// Writes all of it at once into a file that is there.
+pub fn write_file(path: &CStr, bytes: &[u8]) -> Result<(), Errno> {
+    // SAFETY: a string that ends in NUL, only read during the call.
+    let fd = checked(unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) }.into())? as RawFd;
+    // SAFETY: the slice is valid for its length and only read.
+    let written = checked(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) } as libc::c_long);
+    close(fd);
+    written.and_then(|written| if written as usize == bytes.len() { Ok(()) } else { Err(libc::EIO) })
 }
 
 /// The beginning of a file.
