@@ -233,3 +233,28 @@ fn the_version_is_the_real_ones_under_its_name() {
         "",
     );
 }
+
+#[test]
+fn a_gate_that_is_switched_off_is_said_where_it_matters() {
+    let world = World::with_policy("version = 1\n[gate]\nenabled = false\n");
+    std::fs::create_dir_all(world.work().join(".git/objects")).expect("made");
+    std::fs::write(world.work().join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
+    let off = "tollgate: the policy has switched the gate off: nobody is asked\n";
+    says(&world, &["-c", "echo read"], 0, "read\n", "");
+    says(&world, &["-c", "echo x > made && echo done"], 0, "done\n", off);
+}
+
+#[test]
+fn an_output_that_is_a_file_in_memory_is_written() {
+    let world = repository();
+    let memory = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC).expect("made");
+    let mut file = std::fs::File::from(memory);
+    let out = file.try_clone().expect("copied");
+    let mut shell = world.tollsh();
+    shell.args(["-c", "echo out; echo err >&2"]).stdin(Stdio::null()).stderr(out.try_clone().expect("copied"));
+    let status = shell.stdout(out).status().expect("it starts");
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut file).expect("rewound");
+    std::io::Read::read_to_string(&mut file, &mut text).expect("read");
+    assert_eq!((status.code(), text.as_str()), (Some(0), "out\nerr\n"));
+}

@@ -147,6 +147,11 @@ impl Client {
         self.greeted.clone().ok_or_else(|| Trouble::new(Code::ProtocolMismatch, "the gate did not say hello"))
     }
 
+    /// Whether the gate has said that the policy switched it off.
+    pub fn is_off(&self) -> bool {
+        self.greeted.as_ref().is_some_and(|greeted| greeted.off)
+    }
+
     /// Calls and waits for the answer. The first call carries `hello` in the same write.
     ///
     /// # Errors

@@ -22,6 +22,9 @@ use std::time::Duration;
 /// How long the gate may take to say that it has heard how an approved command ended.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
+/// Said with whatever is more than reading: nobody shall rely on a gate that is not there.
+const GATE_OFF: &str = "tollgate: the policy has switched the gate off: nobody is asked\n";
+
 /// Runs it as the gate allows, and returns the status to exit with.
 ///
 /// # Errors
@@ -37,6 +40,9 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
         return Err(not_started(&mut gate, &granted, refusal));
     }
     let spec = temporary::made(fence_of(&granted).clone());
+    if gate.is_off() && spec.class > Class::Read {
+        streams::say_err(GATE_OFF);
+    }
     let (limits, command) = (spec.limits, call.command.clone());
     let watch = Watch::begin(&spec);
     let Pinned { pins, unpinned } = pinned(&mut gate, &granted)?;

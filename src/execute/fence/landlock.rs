@@ -125,8 +125,12 @@ pub fn ruleset(grants: &[Grant], open: Open) -> Result<OwnedFd, (Option<PathBuf>
     for Grant { place, right } in grants {
         let (path, opened) = match place {
             Place::Descriptor(fd) => {
-                sys::landlock_allow(ruleset.as_fd(), *fd, right.bits()).map_err(|errno| (None, errno))?;
-                continue;
+                match sys::landlock_allow(ruleset.as_fd(), *fd, right.bits()) {
+                    // It has no place that a rule could name (a file in memory, which some agents give as an output): it
+                    // stays as it is opened, and is opened anew by nobody.
+                    Ok(()) | Err(libc::EBADFD) => continue,
+                    Err(errno) => return Err((None, errno)),
+                }
             }
             Place::Path(path) => (path, open_path(path)),
             Place::IfThere(path) => match open_path(path) {
