@@ -57,7 +57,8 @@ fn what_runs_by_itself_is_set_aside_and_a_person_releases_it() {
     let hook = world.work().join(".git/commondir");
     std::fs::write(world.work().join("plant"), "echo evil > .envrc; echo /tmp > .git/commondir; echo ok\n")
         .expect("written");
-    let (output, err) = run(&world, "sh plant");
+    let output = world.shell_of_an_agent("sh plant").stdin(Stdio::null()).output().expect("it starts");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"ok\n"[..]), "{err}");
     assert!(err.starts_with("tollgate: PROTECTED_PATH_CREATED id=") && err.contains(".git/commondir"), "{err}");
     assert!(!trap.exists() && !hook.exists());
@@ -68,6 +69,8 @@ fn what_runs_by_itself_is_set_aside_and_a_person_releases_it() {
     let released = world.tollgate().args(["release", &id[..8]]).output().expect("it runs");
     assert!(released.status.success(), "{}", String::from_utf8_lossy(&released.stderr));
     assert_eq!(std::fs::read(&trap).expect("back"), b"evil\n");
+    let audit = audit(&world);
+    assert!(audit.contains("quarantine.released") && audit.contains("/.envrc\""), "{audit}");
     assert!(!world.tollgate().args(["release", id]).output().expect("it runs").status.success());
 }
 
@@ -77,4 +80,14 @@ fn asking_for_more_means_nothing_outside_a_fence() {
     let output = world.tollgate().args(["as", "network", "--", "true"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("tollsh -c 'tollgate as network -- COMMAND'"));
+}
+
+#[test]
+fn a_limit_of_the_policy_ends_a_command_and_is_said_and_recorded() {
+    let world = World::with_policy(&format!("{FULL}[fence.limits]\nwall_s = 1\nprocesses = 100\n"));
+    let (output, err) = run(&world, "sleep 600 & sleep 600; echo no");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(137), &b""[..]), "{err}");
+    assert_eq!(err, "tollgate: a limit ended it: 1 s from start to end (policy: [fence.limits] wall_s)\n");
+    let audit = audit(&world);
+    assert!(audit.contains("\"limit\":\"wall\"") && audit.contains("\"processes\":100"), "{audit}");
 }

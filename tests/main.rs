@@ -2,6 +2,8 @@
 
 mod agent;
 mod agents;
+mod approver_key;
+mod asking_for_more;
 mod battery;
 mod console_contract;
 mod crash_matrix;

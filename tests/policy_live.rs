@@ -188,6 +188,7 @@ fn an_always_rule_lets_exactly_its_command_through_until_it_is_removed() {
         template: false,
         deny_for_s: None,
         reply: false,
+        signature: None,
     };
     let decided: p::Decided = world.approver().call(Method::Decide, &always).expect("saved");
     assert_eq!(decided.state, "APPROVED");

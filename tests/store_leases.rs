@@ -133,7 +133,7 @@ fn what_changed_makes_the_lease_stale_and_who_or_how_far_is_refused_without_usin
 }
 
 #[test]
-fn an_approver_narrows_the_fence_and_never_widens_it() {
+fn an_approver_chooses_the_fence_up_to_the_one_of_installs() {
     let World { store, .. } = &World::new();
     let who = session(1000, 5);
     let new = asks(store, "make", Class::Write, &who);
@@ -141,11 +141,19 @@ fn an_approver_narrows_the_fence_and_never_widens_it() {
     let request = store.park(new, at(0)).wait().unwrap().request;
     let with =
         |fence| Decide { decision: Verb::ApproveOnce { fence: Some(fence), ttl_ms: Some(1_000) }, ..approve(subject) };
-    assert_eq!(code(store.decide(request, with(Class::Network), at(1))), "APPROVAL_SCOPE_MISMATCH");
+    assert_eq!(code(store.decide(request, with(Class::Destructive), at(1))), "APPROVAL_SCOPE_MISMATCH");
     assert_eq!(story(store, request).request.state, Request::Pending, "a refused decision decides nothing");
     let Decided::Approved { lease } = store.decide(request, with(Class::Read), at(2)).wait().unwrap() else { panic!() };
     assert_eq!(lease.action, Action { kind: ActionKind::Run, class: Class::Write, fence: Class::Read });
     assert_eq!(lease.deadline, Deadline::after(&at(2), 1_000), "a policy shortens");
+    let again = asks(store, "make fetch", Class::Write, &who);
+    let (subject, fence) = (again.subject.digest(), again.fence.clone());
+    let request = store.park(again, at(3)).wait().unwrap().request;
+    let wide = Verb::ApproveOnce { fence: Some(Class::Network), ttl_ms: None };
+    let wide = Decide { decision: wide, ..approve(subject) };
+    let Decided::Approved { lease } = store.decide(request, wide, at(4)).wait().unwrap() else { panic!() };
+    assert_eq!(lease.action.fence, Class::Network);
+    assert_eq!(lease.fence, fence.within(Class::Network).digest().unwrap(), "it is part of the lease");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use tollgate::assess::Class;
 use tollgate::authorize::*;
 use tollgate::facts::codes::Code;
 use tollgate::record::audit::Record;
+use tollgate::record::signing::SecretKey;
 use tollgate::store::*;
 
 /// What is rebuilt, children last.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "requests",
     "leases",
     "executions",
@@ -21,6 +22,7 @@ const TABLES: [&str; 12] = [
     "always_rules",
     "grants",
     "trusts",
+    "keys",
     "policies",
     "denials",
     "meta",
@@ -41,6 +43,8 @@ fn eventful(store: &Store) -> RequestId {
     let after = AfterState { path: "/w/a".into(), sha256: Some(Digest::of(b"a")), exists: true };
     let full = Outcome { refused: vec![refused], after: vec![after], level: Some("landlock".into()), ..outcome(3) };
     store.finished(execution, full, at(5)).wait().unwrap();
+
+    store.released(whole, execution, vec!["/w/.envrc".into()], ana(), at(5)).wait().unwrap();
 
     let text = PolicyText {
         version: policy(),
@@ -100,6 +104,15 @@ fn eventful(store: &Store) -> RequestId {
         store.trust(row, at(24)).wait().unwrap();
     }
     store.untrust("/home/ana/bin/fd".into(), ana(), at(24)).wait().unwrap();
+
+    let keys = [(); 2].map(|()| SecretKey::generate().unwrap().public());
+    for (key, vouched) in [(keys[0], None), (keys[1], Some(keys[0]))] {
+        let row = KeyRow { key, by: ana(), wall_ms: at(24).wall_ms };
+        store.register_key(row, vouched, at(24)).wait().unwrap();
+    }
+    let signed = park("signed");
+    let _ =
+        store.decide(signed, Decide { proof: Proof::Key(keys[1]), ..approve(subject(signed)) }, at(24)).wait().unwrap();
 
     let read = store.auto_allow(ask("ls", Class::Read), Authority::Policy, runner(3), at(25)).wait().unwrap();
     store.finished(read.execution(), Outcome::only(End::Signal(9), None), at(26)).wait().unwrap();
@@ -288,7 +301,7 @@ fn replay(db: &Connection, record: &Record) {
             set(db, "requests", &columns, "id", &request);
         }
         "request.extended" => set(db, "requests", &deadline(&body["deadline"]), "id", &request),
-        "request.vote" | "lease.exceeded" => {}
+        "request.vote" | "lease.exceeded" | "quarantine.released" => {}
         "request.denied_for" => put(
             db,
             "denials",
@@ -385,6 +398,10 @@ fn replay(db: &Connection, record: &Record) {
         "trust.removed" => {
             let sql = "DELETE FROM trusts WHERE name = ?1 AND sha256 = ?2";
             assert_eq!(db.execute(sql, [text(&body["name"]), text(&body["sha256"])]).unwrap(), 1);
+        }
+        "key.registered" => {
+            let columns = [("public", body["key"].clone()), ("approver", body["approver"].clone()), ("wall", wall)];
+            put(db, "keys", &columns);
         }
         "lockdown.begun" => put(db, "meta", &[("key", "lockdown".into()), ("value", body["approver"].clone())]),
         other => panic!("a record that is not replayed: {other}"),

@@ -138,6 +138,7 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
             branch: None,
             accounts: vec![],
             fence: vec![],
+            privileged: false,
         },
     };
     NewRequest {
@@ -147,7 +148,13 @@ pub fn asks(store: &Store, command: &str, class: Class, session: &Session) -> Ne
         policy: policy(),
         assessment: digest,
         fence: FenceSpec::of(class),
-        verdict: Verdict { decision: Decision::Prompt, rule: "tier.supervised".into(), why: "asks".into(), lift: None },
+        verdict: Verdict {
+            decision: Decision::Prompt,
+            rule: "tier.supervised".into(),
+            why: "asks".into(),
+            lift: None,
+            privileged: false,
+        },
         tier: "supervised".into(),
         action,
         command: red(command),

@@ -37,7 +37,7 @@ pub struct Action {
     pub kind: ActionKind,
     /// The class that was shown: the ceiling of what the command may turn out to be.
     pub class: Class,
-    /// The class whose fence holds it; never above `class`, lower where an approver narrowed it.
+    /// The class whose fence holds it: that of `class`, or another one that an approver chose.
     pub fence: Class,
 }
 
@@ -47,9 +47,10 @@ impl Action {
         Action { kind, class, fence: class }
     }
 
-    /// The same action inside the fence of `fence`; `None` where that would be wider.
-    pub fn narrowed(self, fence: Class) -> Option<Action> {
-        (fence <= self.fence).then_some(Action { fence, ..self })
+    /// The same action inside the fence of another class, as an approver chose it. `None` where a choice cannot give
+    /// that: no fence that is wider than its class, above the one of installs.
+    pub fn inside(self, fence: Class) -> Option<Action> {
+        (fence <= self.class.max(Class::Install)).then_some(Action { fence, ..self })
     }
 }
 
@@ -64,11 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_narrows_and_never_widens() {
+    fn an_approver_chooses_any_fence_but_the_widest_above_the_class() {
         for class in Class::ALL {
             let action = Action::new(ActionKind::Run, class);
             for fence in Class::ALL {
-                assert_eq!(action.narrowed(fence).is_some(), fence <= class);
+                let given = fence < Class::Destructive || class == Class::Destructive;
+                assert_eq!(action.inside(fence).is_some(), given);
             }
         }
     }

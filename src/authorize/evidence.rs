@@ -111,6 +111,9 @@ pub struct CardFacts {
     pub accounts: Vec<String>,
     /// What it may do, in sentences.
     pub fence: Vec<String>,
+    /// It would run with privileges, and no fence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub privileged: bool,
 }
 
 /// Everything that was shown. The order of the fields is the order of the manifest.

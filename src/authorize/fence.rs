@@ -5,6 +5,7 @@ use super::{Bytes, Digest};
 use crate::assess::Class;
 use crate::facts::limits;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// How much of the kernel holds a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -177,6 +178,31 @@ impl Bound {
     }
 }
 
+/// Leaves below the home that package managers fill: data that is verified or rebuilt, never programs, configuration
+/// or credentials.
+const CACHES: &[&str] = &[
+    ".bun/install/cache",
+    ".cache/composer",
+    ".cache/deno",
+    ".cache/go-build",
+    ".cache/pip",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cargo/git",
+    ".cargo/registry",
+    ".gradle/caches",
+    ".local/share/pnpm/store",
+    ".m2/repository",
+    ".npm/_cacache",
+    ".nuget/packages",
+    "go/pkg/mod",
+];
+
+/// The leaves that package managers fill, below this home.
+pub fn caches(home: &Path) -> Vec<Bytes> {
+    CACHES.iter().map(|leaf| Bytes::from(home.join(leaf).as_os_str())).collect()
+}
+
 /// The ceiling of one run. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,6 +255,10 @@ pub struct FenceSpec {
     /// It goes on by itself once it has begun, after the shell that asked for it has answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub job: bool,
+    /// It runs with all privileges that it can get: the kernel holds it to nothing but its limits. Only a signed yes to
+    /// what a rule of the policy names gives this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub privileged: bool,
 }
 
 impl FenceSpec {
@@ -256,6 +286,7 @@ impl FenceSpec {
             home: None,
             limits: Limits::DEFAULT,
             job: false,
+            privileged: false,
         }
     }
 
@@ -287,6 +318,7 @@ impl FenceSpec {
         self.deleted.clear();
         self.unix_sockets = false;
         self.signals = false;
+        self.privileged = false;
         self
     }
 
@@ -296,6 +328,7 @@ impl FenceSpec {
         if class >= self.class {
             return self;
         }
+        self.privileged = false;
         // What was to look at the machine's network keeps its view, and reaches none of it.
         if self.class < Class::Network && self.network == View::Host {
             self.internet = Internet::None;
@@ -309,6 +342,39 @@ impl FenceSpec {
         }
         if class == Class::Read {
             self = self.unasked();
+        }
+        self
+    }
+
+    /// The same inside the fence of another class, as an approver chose it. What was asked for by name stays what it is.
+    #[must_use]
+    pub fn within(self, class: Class) -> FenceSpec {
+        if class > self.class { self.widened(class) } else { self.narrowed(class) }
+    }
+
+    /// What the fence of a higher class gives besides; at most what installs need.
+    fn widened(mut self, class: Class) -> FenceSpec {
+        let class = class.min(Class::Install);
+        if class <= self.class {
+            return self;
+        }
+        self.class = class;
+        self.network = FenceSpec::network_of(class);
+        self.internet = FenceSpec::internet_of(class);
+        if class >= Class::Network {
+            // As where the class was this from the beginning: names of others must be seen.
+            match self.users {
+                Users::Every => self.users = Users::Host,
+                Users::Own if self.level == Level::Full && self.require != Require::Full => {
+                    self.level = Level::Landlock;
+                    self.masked.clear();
+                    self.shown.clear();
+                }
+                Users::Own | Users::Host => {}
+            }
+        }
+        if let (Class::Install, Some(home)) = (class, &self.home) {
+            self.caches.extend(caches(home.path()));
         }
         self
     }
@@ -350,6 +416,20 @@ mod tests {
             assert_eq!(narrow.targets.is_empty() && !narrow.unix_sockets && !narrow.signals, class == Class::Read);
             assert_eq!(FenceSpec::of(Class::Read).narrowed(class), FenceSpec::of(Class::Read));
         }
+    }
+
+    #[test]
+    fn another_class_gives_what_it_gives_and_no_more() {
+        let asked = FenceSpec { home: Some("/home/ana".into()), level: Level::Full, ..FenceSpec::of(Class::Write) };
+        assert_eq!(asked.clone().within(Class::Write), asked);
+        let network = asked.clone().within(Class::Network);
+        assert_eq!((network.class, network.internet), (Class::Network, Internet::Machine));
+        assert_eq!((network.level, network.caches.len()), (Level::Landlock, 0), "names of others are seen");
+        let install = FenceSpec { users: Users::Every, ..asked.clone() }.within(Class::Install);
+        assert_eq!((install.users, install.level), (Users::Host, Level::Full));
+        assert!(install.caches.contains(&"/home/ana/.cargo/registry".into()) && install.targets.is_empty());
+        assert_eq!(asked.clone().within(Class::Destructive).class, Class::Install);
+        assert_eq!(wide().within(Class::Read), wide().narrowed(Class::Read));
     }
 
     #[test]

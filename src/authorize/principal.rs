@@ -1,6 +1,7 @@
 //! Who asks, who says yes, who runs? Principals as the gate derives them from the kernel, never as they claim to be.
 
 use super::BootId;
+use crate::facts::key::PublicKey;
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be confused with a later one of the same number.
@@ -40,21 +41,29 @@ pub enum Channel {
     Gate,
 }
 
-/// What a decision proved beside coming from this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// What a decision proved beside coming from this process. One word in the record: `none`, `code`, `ed25519:…`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
     None,
     /// The short code of the card was typed.
     Code,
+    /// It was signed by this key.
+    Key(PublicKey),
 }
 
-impl Proof {
-    pub const fn name(self) -> &'static str {
+impl std::fmt::Display for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Proof::None => "none",
-            Proof::Code => "code",
+            Proof::None => f.write_str("none"),
+            Proof::Code => f.write_str("code"),
+            Proof::Key(key) => std::fmt::Display::fmt(key, f),
         }
+    }
+}
+
+impl Serialize for Proof {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
     }
 }
 

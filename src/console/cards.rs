@@ -51,6 +51,9 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     page.line(&format!("{:11} {}  (code {})", "request", still_visible(&card.id), still_visible(&card.code)))?;
     page.line(&format!("{:11} {}", "state", still_visible(&card.state)))?;
     page.line(&format!("{:11} {class}{}", "class", listed(&attributes)))?;
+    if card.privileged {
+        line(page, "PRIVILEGED", "a yes lets it run WITHOUT A FENCE, with every privilege it can get")?;
+    }
     line(page, "command", &card.command)?;
     line(page, "in", &card.cwd)?;
     if let Some(branch) = &card.branch {
@@ -101,6 +104,9 @@ pub fn whole(page: &mut Page, card: &Card, now_ms: u64) -> Result<(), Failure> {
     }
     if card.hidden > 0 {
         line(page, "hidden", &format!("{} places of the command are redacted", card.hidden))?;
+    }
+    if let Some(why) = &card.must_sign {
+        line(page, "to be signed", why)?;
     }
     if card.moved {
         line(page, "note", "TOLLGATE_DIR moved this gate: it is a trial, not an installation")?;

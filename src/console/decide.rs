@@ -1,7 +1,7 @@
 //! Yes, always, or no? The answer goes to the gate with the digest of what was shown; the gate decides whether it counts.
 
 use super::output::{Done, Failure, Page};
-use super::{cards, gate, moment, pending};
+use super::{cards, gate, key, moment, pending};
 use crate::assess::Class;
 use crate::facts::limits::LINE_BYTES_MAX;
 use crate::gate::protocol::{Card, Choice, Decide, Decided, Method};
@@ -13,12 +13,14 @@ pub struct ApproveArgs {
     /// The request's short code, as its card shows it: needed where it is destructive
     #[arg(long)]
     code: Option<String>,
-    /// Let it run in a narrower fence than its class: read, write, network …
+    /// Let it run in the fence of another class, narrower or wider: read, write, network, install
     #[arg(long, value_name = "CLASS", value_parser = class)]
     fence: Option<Class>,
     /// A word to the requester and the record
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    #[command(flatten)]
+    key: key::Place,
     /// Answer as JSON
     #[arg(long)]
     json: bool,
@@ -40,6 +42,8 @@ pub struct AlwaysArgs {
     /// A word to the requester and the record
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    #[command(flatten)]
+    key: key::Place,
     /// Answer as JSON
     #[arg(long)]
     json: bool,
@@ -72,7 +76,13 @@ pub fn approve(args: ApproveArgs) -> Done {
     match args.id {
         Some(id) => decide(
             &id,
-            Said { code: args.code, comment: args.comment, fence: args.fence, ..Said::of(Choice::ApproveOnce) },
+            Said {
+                code: args.code,
+                comment: args.comment,
+                fence: args.fence,
+                key: args.key,
+                ..Said::of(Choice::ApproveOnce)
+            },
             args.json,
         ),
         None => pending::run(pending::Args { long: false, json: args.json }),
@@ -87,7 +97,8 @@ pub fn always(args: AlwaysArgs) -> Done {
     if args.preview {
         return super::rules::preview(&args.id, template, args.json);
     }
-    let said = Said { code: args.code, comment: args.comment, template, ..Said::of(Choice::ApproveAlways) };
+    let said =
+        Said { code: args.code, comment: args.comment, template, key: args.key, ..Said::of(Choice::ApproveAlways) };
     decide(&args.id, said, args.json)
 }
 
@@ -110,11 +121,13 @@ pub struct Said {
     pub template: bool,
     pub hold_s: Option<u64>,
     pub reply: bool,
+    pub key: key::Place,
 }
 
 impl Said {
-    pub const fn of(decision: Choice) -> Said {
-        Said { decision, code: None, comment: None, fence: None, template: false, hold_s: None, reply: false }
+    pub fn of(decision: Choice) -> Said {
+        let key = key::Place::default();
+        Said { decision, code: None, comment: None, fence: None, template: false, hold_s: None, reply: false, key }
     }
 }
 
@@ -124,9 +137,14 @@ pub fn decide(id: &str, said: Said, json: bool) -> Done {
     if said.decision != Choice::Deny {
         may_approve(&card, said.decision, said.code.as_deref())?;
     }
-    let Said { decision, code, comment, fence, template, hold_s, reply } = said;
+    let Said { decision, code, comment, fence, template, hold_s, reply, key } = said;
     let (id, subject, evidence) = (card.id.clone(), card.subject.clone(), Some(card.evidence_digest.clone()));
-    let call = Decide { id, decision, subject, evidence, comment, code, fence, template, deny_for_s: hold_s, reply };
+    let (deny_for_s, signature) = (hold_s, None);
+    let mut call =
+        Decide { id, decision, subject, evidence, comment, code, fence, template, deny_for_s, reply, signature };
+    if decision != Choice::Deny {
+        key::sign(&mut client, &mut call, card.must_sign.as_deref(), &key)?;
+    }
     let decided: Decided = client.call(Method::Decide, &call)?;
     let mut page = Page::open();
     if json {

@@ -17,11 +17,13 @@ mod hook;
 mod install;
 mod interception;
 mod job;
+mod key;
 mod lockdown;
 mod manual;
 mod moment;
 mod more;
 mod output;
+mod passphrase;
 mod past;
 mod pending;
 mod policy;
@@ -91,6 +93,8 @@ enum Verb {
     Redact(redact::Args),
     /// Ask for a wider fence, inside a command given to tollsh
     As(more::Args),
+    /// The key with which an approver signs what must be signed
+    Key(key::Args),
     /// Background work with a time of its own
     Job(job::Args),
     /// Put back what was set aside after a run; without an id, list it
@@ -147,6 +151,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Trust(args) => trust::run(args),
         Verb::Redact(args) => redact::run(args),
         Verb::As(args) => more::run(args),
+        Verb::Key(args) => key::run(args),
         Verb::Job(args) => job::run(args),
         Verb::Release(args) => release::run(args),
         Verb::Run(args) => run::run(args),

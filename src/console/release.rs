@@ -1,9 +1,11 @@
 //! `tollgate release ID`: put back what was set aside because it runs by itself.
 
+use super::gate;
 use super::output::{Done, Failure, Page};
 use crate::execute::{is_inside, watch};
 use crate::gate::Dirs;
 use crate::gate::dirs::QUARANTINE;
+use crate::gate::protocol::{ById, Method, Released};
 use crate::record::visible;
 use std::process::ExitCode;
 
@@ -37,6 +39,8 @@ pub fn run(args: Args) -> Done {
             "List them with `tollgate release`",
         ));
     };
+    // Recorded first: what is put back runs by itself.
+    let _: Released = gate::needed(&id)?.call(Method::Release, &ById { id: (*found).clone() })?;
     let back = watch::release(&place.join(found)).map_err(|error| {
         Failure::no(format!("cannot put it back: {error}"), "Move what is in its place, then try again")
     })?;

@@ -3,7 +3,7 @@
 //! Only calls marked *child-safe* in `sys` are made here: no memory is taken, no lock, no destructor runs.
 
 use super::fence::room::Room;
-use super::fence::{Fence, sys as room};
+use super::fence::{Fence, Held, sys as room};
 use super::init;
 use super::sys::{self, Errno, SignalSet};
 use std::ffi::{CStr, CString};
@@ -72,8 +72,10 @@ steps! {
     Limits = 17, false, "bound what it uses", |child| {
         child.fence.limits.iter().try_for_each(|&(resource, soft, hard)| room::bound(resource, soft, hard))
     };
-    Capabilities = 18, false, "give up capabilities", |child| sys::keep_capabilities(child.fence.capabilities);
-    NoNewPrivileges = 19, false, "give up new privileges", |_| sys::no_new_privileges();
+    Capabilities = 18, false, "give up capabilities", |child| {
+        child.held(|held| sys::keep_capabilities(held.capabilities))
+    };
+    NoNewPrivileges = 19, false, "give up new privileges", |child| child.held(|_| sys::no_new_privileges());
     // The first process stays behind, outside the rules: what they hold cannot look into it.
     Split = 20, true, "leave its first process behind", |child| match &child.fence.room {
         Some(room) if room.has_own_processes() => init::split(child),
@@ -81,15 +83,19 @@ steps! {
     };
     // Before the filter, which refuses to be asked for more.
     Landlock = 21, false, "restrict itself with Landlock", |child| {
-        if let Some(room) = &child.fence.room {
-            room.made_late().try_for_each(|(path, right)| child.allow(path, right.bits()))?;
-        }
-        sys::landlock_restrict_self(child.fence.ruleset.as_fd())
+        child.held(|held| {
+            if let Some(room) = &child.fence.room {
+                room.made_late().try_for_each(|(path, right)| allow(held, path, right.bits()))?;
+            }
+            sys::landlock_restrict_self(held.ruleset.as_fd())
+        })
     };
     // Last: every step above makes calls that it may refuse.
     Seccomp = 22, false, "install the system call filter", |child| {
-        let listener = sys::install_told_filter(&child.fence.filter)?;
-        sys::hand_over(child.told.as_raw_fd(), listener)
+        child.held(|held| {
+            let listener = sys::install_told_filter(&held.filter)?;
+            sys::hand_over(child.told.as_raw_fd(), listener)
+        })
     };
 }
 
@@ -248,7 +254,12 @@ impl Child {
         self.fence.room.as_ref().map_or(Ok(()), step)
     }
 
-    fn allow(&self, path: &CStr, bits: u64) -> Result<(), Errno> {
-        sys::landlock_allow(self.fence.ruleset.as_fd(), room::open_path(path)?, bits)
+    /// Nothing holds what keeps its privileges.
+    fn held(&self, step: impl FnOnce(&Held) -> Result<(), Errno>) -> Result<(), Errno> {
+        self.fence.held.as_ref().map_or(Ok(()), step)
     }
+}
+
+fn allow(held: &Held, path: &CStr, bits: u64) -> Result<(), Errno> {
+    sys::landlock_allow(held.ruleset.as_fd(), room::open_path(path)?, bits)
 }

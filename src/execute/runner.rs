@@ -160,7 +160,8 @@ pub fn prepare(plan: Plan) -> Result<Blocked, FenceError> {
 
 /// As [`prepare`]; a test names the step that shall fail.
 pub(super) fn prepare_breaking(plan: Plan, break_at: Option<Step>) -> Result<Blocked, FenceError> {
-    let level = plan.spec.level;
+    // Privileges are nothing that a namespace of one's own gives.
+    let level = if plan.spec.privileged { Level::Landlock } else { plan.spec.level };
     let mut start = Start::of(plan, break_at)?;
     match start.at(level) {
         Err(why) if level == Level::Full && start.spec.require.takes(Level::Landlock) && why.is_about_namespaces() => {
@@ -231,7 +232,7 @@ impl Start {
         let (status, child_status) = sys::pipe()?;
         let (child_release, release) = sys::pipe()?;
         let (told, child_told) = supervise::pair()?;
-        let wanted = fence.wanted;
+        let wanted = fence.held.as_ref().map(|held| held.wanted);
         let namespaces = fence.room.as_ref().map_or(0, |room| room.namespaces);
         let child = Child {
             parent: std::process::id() as libc::pid_t,
@@ -296,7 +297,10 @@ impl Start {
                 introduced?;
                 blocked.witness.as_mut().map_or(Ok(()), |witness| witness.look(&self.pins))?;
                 let temporary = self.spec.temporary.as_ref().map(|dir| dir.path().to_owned());
-                blocked.supervisor = Some(supervise::receive(&told, wanted, temporary)?);
+                blocked.supervisor = Some(match wanted {
+                    Some(wanted) => supervise::receive(&told, wanted, temporary)?,
+                    None => Supervisor::deaf(),
+                });
                 blocked.process = Some(supervise::handle(pid)?);
                 Ok(blocked)
             }
@@ -476,9 +480,12 @@ fn end_stragglers(notes: &mut Vec<String>) -> usize {
             notes.push("something of the command may still run: this kernel does not list children".to_owned());
             break;
         }
-        for pid in children {
-            killed += usize::from(sys::send_signal(pid, libc::SIGKILL).is_ok());
+        let ended = children.into_iter().filter(|&pid| sys::send_signal(pid, libc::SIGKILL).is_ok()).count();
+        if ended == 0 {
+            notes.push("something of the command may still run: it is another user's".to_owned());
+            break;
         }
+        killed += ended;
         if sys::reap(-1, true).is_err() {
             break;
         }

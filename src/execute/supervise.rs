@@ -50,8 +50,8 @@ impl Refused {
 /// Hears what a run is refused.
 #[derive(Debug)]
 pub struct Supervisor {
-    pub listener: OwnedFd,
-    pub wanted: Wanted,
+    /// And what the filter was made for; `None` where there is none.
+    listener: Option<(OwnedFd, Wanted)>,
     /// The session's temporary directory, as the command sees it.
     pub temporary: Option<PathBuf>,
     pub refused: BTreeSet<Refused>,
@@ -82,7 +82,7 @@ pub fn receive(from: &OwnedFd, wanted: Wanted, temporary: Option<PathBuf>) -> st
         _ => None,
     });
     let listener = descriptors.flatten().next().ok_or(rustix::io::Errno::NOMSG)?;
-    Ok(Supervisor { listener, wanted, temporary, refused: BTreeSet::new() })
+    Ok(Supervisor { listener: Some((listener, wanted)), temporary, refused: BTreeSet::new() })
 }
 
 /// Why waiting ended.
@@ -126,12 +126,17 @@ impl Watched {
 }
 
 impl Supervisor {
+    /// Hears nothing: nothing is refused.
+    pub fn deaf() -> Supervisor {
+        Supervisor { listener: None, temporary: None, refused: BTreeSet::new() }
+    }
+
     /// Answers until the process behind `process` has ended, or has reached what is watched.
     ///
     /// # Errors
     /// The kernel cannot say; the command may still run.
     pub fn attend(&mut self, process: &OwnedFd, watched: Option<Watched>) -> std::io::Result<Until> {
-        let mut listening = true;
+        let mut listening = self.listener.is_some();
         let mut look = Instant::now() + LOOK_EVERY;
         loop {
             let now = Instant::now();
@@ -150,8 +155,9 @@ impl Supervisor {
             });
             let mut polled = [
                 PollFd::new(process.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.listener.as_ref().map_or(process.as_fd(), |(fd, _)| fd.as_fd()), PollFlags::POLLIN),
             ];
+            // What is not polled says nothing.
             let count = if listening { 2 } else { 1 };
             match poll(&mut polled[..count], wait) {
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -172,8 +178,9 @@ impl Supervisor {
 
     fn answer(&mut self) {
         // Its caller may have been killed meanwhile.
-        let Ok(told) = sys::next_told(self.listener.as_fd()) else { return };
-        let errno = match seccomp::fate(self.wanted, told.call, told.arguments) {
+        let Some((listener, wanted)) = &self.listener else { return };
+        let Ok(told) = sys::next_told(listener.as_fd()) else { return };
+        let errno = match seccomp::fate(*wanted, told.call, told.arguments) {
             Fate::Refused { name, errno } => {
                 let (call, network) = described(name, &told);
                 self.remember(Refused { call, network, file: false });
@@ -187,7 +194,9 @@ impl Supervisor {
             }
         };
         // As above; an answer to nobody is no loss.
-        let _ = sys::answer_told(self.listener.as_fd(), told.id, errno);
+        if let Some((listener, _)) = &self.listener {
+            let _ = sys::answer_told(listener.as_fd(), told.id, errno);
+        }
     }
 
     pub fn remember(&mut self, refused: Refused) {

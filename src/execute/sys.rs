@@ -444,6 +444,12 @@ pub fn is_terminal(fd: RawFd) -> bool {
     unsafe { libc::isatty(fd) == 1 }
 }
 
+/// Whether this process has given up new privileges for good. What the kernel does not say counts as so.
+pub fn has_no_new_privileges() -> bool {
+    // SAFETY: integers only.
+    unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0 }
+}
+
 /// Whether there is a child, running or ended.
 pub fn has_children() -> bool {
     // SAFETY: a zeroed siginfo is valid and filled by the kernel.

@@ -34,13 +34,15 @@ codes! {
     EvidenceChanged = "APPROVAL_EVIDENCE_CHANGED", 75, "Run it again: a new request shows the changed files";
     PolicyChanged = "APPROVAL_POLICY_CHANGED", 75, "Run it again: it is judged under the new policy";
     AccountChanged = "APPROVAL_ACCOUNT_CHANGED", 75, "Run it again: a new request shows the account";
-    ScopeMismatch = "APPROVAL_SCOPE_MISMATCH", 126, "Ask anew for the wider scope; an approval is never widened";
+    ScopeMismatch = "APPROVAL_SCOPE_MISMATCH", 126, "Ask anew for the wider scope; an approval is never widened by itself";
     IdentityMismatch = "APPROVAL_IDENTITY_MISMATCH", 126, "Ask anew from this session";
     AlreadyConsumed = "APPROVAL_ALREADY_CONSUMED", 125, "See the execution with `tollgate show`; ask again to run it again";
     AlreadyDecided = "APPROVAL_ALREADY_DECIDED", 125, "See the decision with `tollgate show`";
     ApprovalRevoked = "APPROVAL_REVOKED", 126, "Ask again; the approval was taken back";
     SelfForbidden = "APPROVAL_SELF_FORBIDDEN", 126, "Ask another approver to decide";
     NotAuthorized = "APPROVER_NOT_AUTHORIZED", 126, "Ask somebody the policy names as approver";
+    KeyRequired = "APPROVER_KEY_REQUIRED", 126, "Make a key with `tollgate key new`, then approve again: it is signed";
+    KeyRefused = "APPROVER_KEY_REFUSED", 126, "Decide again with a key that counts: see `tollgate key show`";
     UnknownRequest = "UNKNOWN_REQUEST", 125, "List what waits with `tollgate pending`";
     QueueFull = "QUEUE_FULL", 75, "Decide what is parked first";
     CannotFence = "CANNOT_FENCE", 126, "Ask for something a fence can grant";

@@ -9,6 +9,7 @@ pub mod crash;
 pub mod digest;
 pub mod environment;
 pub mod id;
+pub mod key;
 pub mod limits;
 pub mod span;
 

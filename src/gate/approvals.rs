@@ -1,5 +1,6 @@
 //! One approver's conversation: what waits, decide, look back. Who decides is asked of the kernel at every decision.
 
+use super::dirs::QUARANTINE;
 use super::peers::Peer;
 use super::protocol as p;
 use super::state::{Gate, said};
@@ -7,12 +8,16 @@ use super::trouble::Trouble;
 use super::{cards, electors, jobs, wire::Out};
 use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, Digest, IdPrefix, Proof, Reconciled, Request, RequestId, Session};
+use crate::execute::watch;
 use crate::facts::codes::Code;
 use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX};
 use crate::record::visible;
 use crate::store::{DENY_FOR_S_MAX, Decide, Decided as Voted, Story, TrustRow, Verb};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+
+/// Paths of one release that are named in the record.
+const RELEASED_MAX: usize = 64;
 
 /// The approver's side of one connection.
 #[derive(Debug)]
@@ -20,13 +25,15 @@ pub struct Desk {
     pub(super) gate: Rc<Gate>,
     peer: Peer,
     subscription: Cell<Option<u64>>,
+    /// What the next signature must hold.
+    pub(super) nonce: RefCell<Option<String>>,
 }
 
 impl Desk {
     /// # Errors
     /// The peer is tainted: a fenced process must not even see what waits.
     pub fn new(gate: Rc<Gate>, peer: Peer) -> Result<Desk, Trouble> {
-        let desk = Desk { gate, peer, subscription: Cell::new(None) };
+        let desk = Desk { gate, peer, subscription: Cell::new(None), nonce: RefCell::default() };
         desk.untainted()?;
         Ok(desk)
     }
@@ -172,7 +179,11 @@ impl Desk {
                 Trouble::with_next(Code::BadRequest, "evidence is no digest", next)
             })?),
         };
-        let proof = if decide.code.is_some() { Proof::Code } else { Proof::None };
+        let proof = match self.key_of(&decide, &story).await? {
+            Some(key) => Proof::Key(key),
+            None if decide.code.is_some() => Proof::Code,
+            None => Proof::None,
+        };
         let verb = match decide.decision {
             p::Choice::ApproveOnce => Verb::ApproveOnce { fence: decide.fence, ttl_ms },
             p::Choice::ApproveAlways => {
@@ -243,6 +254,23 @@ impl Desk {
         let approver = self.approver(&story)?;
         self.gate.store.revoke(story.request.id, approver, self.gate.store.now()).await?;
         self.settled(story.request.id).await
+    }
+
+    /// Records that what was set aside after a run is put back, before it is.
+    pub async fn release(&self, by: p::ById) -> Result<p::Released, Trouble> {
+        let gate = &self.gate;
+        let story = self.story(&by.id).await?;
+        let approver = self.approver(&story)?;
+        let Some(row) = &story.execution else {
+            return Err(Trouble::new(Code::UnknownRequest, format!("{} did not run", story.request.id)));
+        };
+        let list = std::fs::read_to_string(gate.state.join(QUARANTINE).join(row.id.as_str()).join(watch::LIST));
+        let list = list.map_err(|e| {
+            Trouble::new(Code::UnknownRequest, format!("nothing is set aside after {}: {e}", row.id.as_str()))
+        })?;
+        let paths: Vec<String> = list.lines().take(RELEASED_MAX).map(|path| said(path).into_string()).collect();
+        gate.store.released(story.request.id, row.id, paths.clone(), approver, gate.store.now()).await?;
+        Ok(p::Released { execution: row.id.to_string(), paths })
     }
 
     pub async fn annotate(&self, annotate: p::Annotate) -> Result<p::Card, Trouble> {
@@ -346,7 +374,7 @@ impl Desk {
     }
 
     /// Whether this peer may say what the programs of every session are: it belongs to none that asks.
-    fn may_trust(&self) -> Result<Approver, Trouble> {
+    pub(super) fn may_trust(&self) -> Result<Approver, Trouble> {
         self.untainted()?;
         let mine = |session: &Session| self.peer.belongs_to(session.agent.pid, session.agent.started_ticks);
         if self.gate.any_asker(mine) {

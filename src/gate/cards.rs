@@ -81,6 +81,8 @@ pub fn waiting(row: &RequestRow, facts: &EvidenceFacts, approvals: u64, shown: O
         cannot_approve: (row.hides_code && !row.attached)
             .then(|| "part of what runs is hidden and its client is gone: it must ask again first".to_owned()),
         moved,
+        privileged: said.privileged,
+        must_sign: None,
         asked_before: 0,
         denied_before: 0,
         decision: None,

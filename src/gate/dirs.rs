@@ -117,8 +117,20 @@ impl Dirs {
         match &self.root {
             Root::Moved(dir) => Ok(dir.join("state")),
             Root::System => Ok(SYSTEM_STATE.into()),
-            Root::User => Ok(self.home()?.join(".local/state/tollgate")),
+            Root::User => Ok(state_in(self.home()?)),
         }
+    }
+
+    /// The file of this user's approver key; below what is hidden from commands.
+    ///
+    /// # Errors
+    /// This uid has no passwd entry.
+    pub fn key(&self) -> Result<PathBuf, Trouble> {
+        let dir = match &self.root {
+            Root::Moved(_) | Root::User => self.state()?,
+            Root::System => state_in(self.home()?),
+        };
+        Ok(dir.join("approver.key"))
     }
 
     /// The user's policy file, whether it exists or not.
@@ -156,6 +168,11 @@ impl Dirs {
             )),
         }
     }
+}
+
+/// The directory of a user's own state below a home.
+pub fn state_in(home: PathBuf) -> PathBuf {
+    home.join(".local/state/tollgate")
 }
 
 /// The directory of the temporary directories below a home.

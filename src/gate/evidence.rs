@@ -443,6 +443,7 @@ mod tests {
             branch: None,
             accounts: Vec::new(),
             fence: Vec::new(),
+            privileged: false,
         };
         let trusts = Trusts::default();
         let eyes = Eyes { asked, programs: &asked.finder(&trusts), assessor: &Assessor::inside() };

@@ -5,7 +5,7 @@ use super::asked::Asked;
 use super::jobs;
 use crate::assess::{self, Assessment, Class, Effect, Operand, places};
 use crate::authorize::FenceSpec;
-use crate::authorize::fence::{Internet, Level, Limits, Require, View};
+use crate::authorize::fence::{Internet, Level, Limits, Require, View, caches};
 use crate::execute::{Levels, users_of, workspace};
 use crate::facts::Bytes;
 use crate::policy::{Policy, model};
@@ -14,26 +14,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Leaves below the home that package managers fill: data that is verified or rebuilt, never programs, configuration
-/// or credentials.
-const CACHES: &[&str] = &[
-    ".bun/install/cache",
-    ".cache/composer",
-    ".cache/deno",
-    ".cache/go-build",
-    ".cache/pip",
-    ".cache/uv",
-    ".cache/yarn",
-    ".cargo/git",
-    ".cargo/registry",
-    ".gradle/caches",
-    ".local/share/pnpm/store",
-    ".m2/repository",
-    ".npm/_cacache",
-    ".nuget/packages",
-    "go/pkg/mod",
-];
 
 /// Sockets by which programs hand work to something outside, and what the system keeps running.
 const RUNTIME: &[&str] = &["/run", "/var/lib/docker", "/var/lib/containerd", "/tmp/.X11-unix"];
@@ -110,7 +90,7 @@ pub struct Target {
 }
 
 /// The whole description, as a person would be asked for it. What runs unasked gets [`FenceSpec::unasked`] of it.
-pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Assessment) -> FenceSpec {
+pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Assessment, privileged: bool) -> FenceSpec {
     let class = assessment.class;
     let uid = asked.uid();
     let bytes = |path: &Path| Bytes::from(path.as_os_str());
@@ -134,6 +114,7 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     }
     spec.unix_sockets = has(|effect| matches!(effect, Effect::UnixSocket(_)));
     spec.signals = signals;
+    spec.privileged = privileged;
     spec.processes = if looks_at_processes { View::Host } else { View::Own };
     if looks_at_network && class < Class::Network {
         spec.network = View::Host;
@@ -145,7 +126,7 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     spec.deleted = of(true);
     spec.home = asked.home.as_deref().map(bytes);
     if let (true, Some(home)) = (class >= Class::Install, &asked.home) {
-        spec.caches = CACHES.iter().map(|leaf| bytes(&home.join(leaf))).collect();
+        spec.caches = caches(home);
     }
     if class >= Class::Write {
         // Places the policy opens, where they are there and may be opened at all.

@@ -16,6 +16,7 @@ mod fence;
 mod files;
 pub mod identity;
 mod jobs;
+pub mod keys;
 mod notify;
 mod outcomes;
 pub mod peers;

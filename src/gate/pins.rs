@@ -118,7 +118,7 @@ mod tests {
         let (command, cwd, agent, rule, why) =
             (String::new(), String::new(), String::new(), String::new(), String::new());
         let (branch, accounts, fence) = (None, Vec::new(), Vec::new());
-        let card = CardFacts { command, cwd, agent, assessment, rule, why, branch, accounts, fence };
+        let card = CardFacts { command, cwd, agent, assessment, rule, why, branch, accounts, fence, privileged: false };
         EvidenceFacts {
             v: EVIDENCE_VERSION,
             executables,

@@ -90,7 +90,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         (Decision::Stage | Decision::Prompt, _) | (Decision::Allow, Some(_)) => Depth::Content,
     };
     let shown = asked.redactor.command(&question.text);
-    let spec = fence::derive(&ground, &in_force, &asked, &raw);
+    let spec = fence::derive(&ground, &in_force, &asked, &raw, verdict.privileged);
     let Hidden { assessment, code, hides_code } =
         without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
     let seen_whole = asked.redactor.card(&question.text, &code);
@@ -108,6 +108,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         branch: around.branch.clone(),
         accounts: named,
         fence: sentences(&asked.redactor, &spec),
+        privileged: spec.privileged,
     };
     let assessment = Digest::of(serde_json::to_string(&card.assessment).map_err(made)?.as_bytes());
     let eyes = Eyes { asked: &asked, programs: &finder, assessor: &bench.assessor };
@@ -201,6 +202,12 @@ impl Judged {
 fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
     let name = |path: &crate::facts::Bytes| redactor.output(path.as_bytes()).into_string();
     let mut out = Vec::new();
+    if fence.privileged {
+        out.push("NOT FENCED: it runs with every privilege that it can get".to_owned());
+        out.push("it can read, change and delete anything on this machine, and stop or replace this gate".to_owned());
+        out.extend(fence.limits.sentence());
+        return out;
+    }
     match (&fence.workspace, fence.class) {
         (_, Class::Read) => out.push("it changes nothing but its own temporary files".to_owned()),
         (Some(root), _) => out.push(format!("it may write below {} and its own temporary files", name(root))),

@@ -85,6 +85,10 @@ methods! {
     Trust = "trust.add", Some(Socket::Approve);
     TrustList = "trust.list", Some(Socket::Approve);
     TrustRemove = "trust.remove", Some(Socket::Approve);
+    Release = "quarantine.release", Some(Socket::Approve);
+    Challenge = "key.challenge", Some(Socket::Approve);
+    KeyAdd = "key.add", Some(Socket::Approve);
+    KeyList = "key.list", Some(Socket::Approve);
 }
 
 /// Something parked. Its parameters are a [`Card`].
@@ -532,6 +536,12 @@ pub struct Card {
     pub cannot_approve: Option<String>,
     /// `TOLLGATE_DIR` moved this gate.
     pub moved: bool,
+    /// It would run with privileges, and without a fence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub privileged: bool,
+    /// Why a yes must be signed, if it must.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub must_sign: Option<String>,
     /// How often the same user asked for something like this in the day before, and how often that was denied.
     #[serde(default)]
     pub asked_before: u64,
@@ -677,7 +687,7 @@ pub struct Decide {
     /// The card's short code, where a person typed it; a wrong one is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// A narrower fence than the card's.
+    /// Another fence than the card's: of a lower class, or of a higher one up to `install`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Class>,
     /// With `approve_always`: the rule is about commands of this shape, not about this one alone.
@@ -689,6 +699,58 @@ pub struct Decide {
     /// It came as a reply in a chat.
     #[serde(default)]
     pub reply: bool,
+    /// By a key that counts, over all of the above that the decision depends on (`src/gate/keys.rs`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signed>,
+}
+
+/// The answer of `quarantine.release`: it is recorded that what was set aside after this run is put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    pub execution: String,
+    pub paths: Vec<String>,
+}
+
+/// A signature, and what it takes to check it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// The public key.
+    pub key: String,
+    /// The number of the last `key.challenge` on this connection.
+    pub nonce: String,
+    /// In base64.
+    pub signature: String,
+}
+
+/// The answer of `key.challenge`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Challenge {
+    pub nonce: String,
+}
+
+/// `key.add`: this key counts from now on where a yes must be signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyAdd {
+    pub key: String,
+    /// By a key that counts already; needed where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voucher: Option<Signed>,
+}
+
+/// The answer of `key.add` and `key.list`: the keys that count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    pub keys: Vec<KeyRow>,
+    /// The policy names them; none can be registered.
+    pub by_policy: bool,
+}
+
+/// A key that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRow {
+    pub key: String,
+    /// Who registered it; `policy`.
+    pub by: String,
 }
 
 /// How a request left the queue. Answer of `approval.decide`, `approval.cancel` and `approval.revoke`, and an event.

@@ -2,7 +2,7 @@
 //! to the store before it is given.
 
 use super::asked::Asked;
-use super::peers::Peer;
+use super::peers::{Confinement, Peer};
 use super::pins::{self, Pins};
 use super::prepare::{self, Judged};
 use super::protocol as p;
@@ -170,7 +170,7 @@ impl Shell {
         let claimed = gate.store.auto_allow(new, by, self.runner.clone(), gate.store.now()).await?;
         self.running.borrow_mut().insert(claimed.execution());
         gate.execution_began();
-        self.job_began(claimed.execution(), &fence).await?;
+        self.listed(claimed.execution(), &fence).await?;
         Ok(p::Submitted::Granted(p::Granted::Claimed(p::Claimed {
             execution: claimed.execution().to_string(),
             request: None,
@@ -202,7 +202,15 @@ impl Shell {
         if !need.is_empty() && already.len() == 1 {
             return Ok(p::Submitted::Need(p::Need { files: need }));
         }
-        if let Err(why) = execute::can_grant(&judged.new.fence) {
+        let under_guard =
+            || Confinement::of(&self.peer.process.pid.to_string()).is_none_or(|peer| peer.no_new_privileges);
+        if judged.new.fence.privileged && under_guard() {
+            let why = "a process without new privileges cannot give any to its command";
+            return Err(Trouble::new(Code::PrivilegedUnderGuard, why));
+        }
+        if !judged.new.fence.privileged
+            && let Err(why) = execute::can_grant(&judged.new.fence)
+        {
             return Err(Trouble::new(Code::CannotFence, visible(&why.to_string())));
         }
         judged.asked.forget();
@@ -395,12 +403,15 @@ impl Shell {
         gate.execution_began();
         self.attached.borrow_mut().remove(&id);
         gate.detach(id);
-        self.job_began(claimed.execution(), &fence).await?;
+        self.listed(claimed.execution(), &fence).await?;
         Ok(p::Claimed { execution: claimed.execution().to_string(), request: Some(id.to_string()), fence })
     }
 
-    /// Takes what goes on by itself onto the list of such things.
-    async fn job_began(&self, execution: ExecutionId, fence: &FenceSpec) -> Result<(), Trouble> {
+    /// Takes what goes on by itself, and what runs with privileges, onto the lists of such things.
+    async fn listed(&self, execution: ExecutionId, fence: &FenceSpec) -> Result<(), Trouble> {
+        if fence.privileged {
+            self.gate.privileged_began(execution);
+        }
         if fence.job
             && let Some(job) = jobs::Job::of(&self.gate.store.get(execution.into()).await?)
         {
@@ -637,9 +648,9 @@ fn offer(judged: &Judged, lease: &Lease, shown: &EvidenceFacts) -> p::Submitted 
     }))
 }
 
-/// What was approved, inside the class that the approver left it.
+/// What was approved, inside the fence that the approver chose.
 fn fence(judged: &Judged, action: Action) -> Box<FenceSpec> {
-    Box::new(judged.new.fence.clone().narrowed(action.fence))
+    Box::new(judged.new.fence.clone().within(action.fence))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {

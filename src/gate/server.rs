@@ -279,7 +279,11 @@ async fn dispatch(
             | Method::Policy
             | Method::Trust
             | Method::TrustList
-            | Method::TrustRemove => no_method(),
+            | Method::TrustRemove
+            | Method::Release
+            | Method::Challenge
+            | Method::KeyAdd
+            | Method::KeyList => no_method(),
         },
         Side::Desk(desk) => match method {
             Method::ListPending => reply(desk.list_pending(params(given)?).await),
@@ -303,6 +307,10 @@ async fn dispatch(
             Method::Trust => reply(desk.trust(params(given)?).await),
             Method::TrustList => reply(desk.trust_list().await),
             Method::TrustRemove => reply(desk.trust_remove(params(given)?).await),
+            Method::Release => reply(desk.release(params(given)?).await),
+            Method::Challenge => reply(desk.challenge()),
+            Method::KeyAdd => reply(desk.key_add(params(given)?).await),
+            Method::KeyList => reply(desk.key_list().await),
             Method::JobList => reply(desk.job_list()),
             Method::JobStop => reply(desk.job_stop(params(given)?)),
             Method::Hello

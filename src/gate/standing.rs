@@ -4,7 +4,7 @@ use super::approvals::Desk;
 use super::asked::exact_tag;
 use super::protocol as p;
 use super::trouble::Trouble;
-use super::{cards, evidence};
+use super::{cards, evidence, keys};
 use crate::assess::{Assessment, Attribute, Class};
 use crate::authorize::{Digest, IdPrefix, NewRule, Proof, RequestId, RuleKind};
 use crate::execute::workspace;
@@ -27,8 +27,8 @@ impl Desk {
     /// The always-rule that this request would become.
     pub(super) fn always(&self, story: &Story, template: bool) -> Result<NewRule, Trouble> {
         let class = story.request.action.class;
-        if class == Class::Destructive {
-            let message = "nothing destructive is approved for always";
+        if class == Class::Destructive || story.evidence.card.privileged {
+            let message = "nothing destructive, and nothing with privileges, is approved for always";
             return Err(Trouble::with_next(Code::ScopeMismatch, message, "Approve it once"));
         }
         let cwd = story.subject.cwd.path.as_os().to_string_lossy().into_owned();
@@ -92,7 +92,12 @@ impl Desk {
             Trouble::with_next(Code::BadRequest, "subject is no digest", "Echo the subject of the card that was shown")
         })?;
         let plain = story.evidence.card.assessment.attributes.iter().all(|attribute| *attribute == Attribute::Opaque);
-        if story.request.action.class > Class::Write || !plain || story.request.needed > 1 {
+        let class = story.request.action.class;
+        if let Some(why) = keys::needed(gate, class, &story.evidence, false) {
+            let message = format!("a yes must be signed here, and a grant is none: {why}");
+            return Err(Trouble::with_next(Code::KeyRequired, message, "Approve this one once, with a key"));
+        }
+        if class > Class::Write || !plain || story.request.needed > 1 {
             let message = "a session is granted what writes in the workspace at most, and nothing that is in doubt";
             return Err(Trouble::with_next(Code::ScopeMismatch, message, "Approve this one once"));
         }

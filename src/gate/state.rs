@@ -9,7 +9,7 @@ use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
 use super::wire::{Budget, Out, event_line};
-use super::{cards, dirs, electors, fence, jobs, outcomes};
+use super::{cards, dirs, electors, fence, jobs, keys, outcomes};
 use crate::assess::catalogue::Additions;
 use crate::authorize::fence::{Limits, Require};
 use crate::authorize::{Approver, BoundFile, Channel, Digest, ExecutionId, RequestId, RuleId, Runner, Session};
@@ -84,6 +84,8 @@ pub struct Gate {
     /// Executions that were claimed and have not ended.
     running: Cell<usize>,
     pub jobs: jobs::Jobs,
+    /// Executions that run with privileges.
+    privileged: RefCell<HashSet<ExecutionId>>,
 }
 
 /// What tells one version of the policy files from another.
@@ -144,13 +146,18 @@ impl Gate {
             drain: Notify::new(),
             running: Cell::new(0),
             jobs: jobs::Jobs::default(),
+            privileged: RefCell::default(),
             store,
         });
         tracing::info!(unknown = recovered.unknown.len(), alive = recovered.alive.len(), "recovered");
         for (execution, runner) in recovered.alive {
             gate.execution_began();
-            if let Some(job) = jobs::Job::of(&gate.store.get(execution.into()).await?) {
+            let story = gate.store.get(execution.into()).await?;
+            if let Some(job) = jobs::Job::of(&story) {
                 gate.jobs.began(execution, job);
+            }
+            if story.evidence.card.privileged {
+                gate.privileged_began(execution);
             }
             gate.execution_lost(execution, runner);
         }
@@ -333,6 +340,12 @@ impl Gate {
         ours
     }
 
+    /// The gate's own places, and where this user's approver key lies.
+    fn hidden(&self, uid: u32) -> Vec<PathBuf> {
+        let own = self.home(uid).map(dirs::state_in).filter(|own| *own != self.state && own.exists());
+        [self.state.clone(), self.run.clone()].into_iter().chain(own).collect()
+    }
+
     /// What every fence of this gate has in common.
     fn ground(&self, uid: u32) -> fence::Ground {
         let temporary =
@@ -341,7 +354,7 @@ impl Gate {
             levels: self.levels.clone(),
             require: Require::Either,
             limits: Limits::DEFAULT,
-            hidden: vec![self.state.clone(), self.run.clone()],
+            hidden: self.hidden(uid),
             temporary,
         }
     }
@@ -360,7 +373,9 @@ impl Gate {
     pub fn card(&self, story: &Story) -> p::Card {
         let waiting = self.waiting.borrow();
         let shown = waiting.get(&story.request.id).map(|judged| &judged.shown);
-        cards::card(story, shown, self.dirs.moved())
+        let mut card = cards::card(story, shown, self.dirs.moved());
+        card.must_sign = keys::needed(self, story.request.action.class, &story.evidence, false).map(str::to_owned);
+        card
     }
 
     /// Whether the policy by which a waiting request was judged is another one now. A request whose client is gone is
@@ -377,7 +392,9 @@ impl Gate {
     pub fn waiting_card(&self, row: &Waiting) -> p::Card {
         let waiting = self.waiting.borrow();
         let shown = waiting.get(&row.request.id).map(|judged| &judged.shown);
-        cards::waiting(&row.request, &row.evidence, row.approvals, shown, self.dirs.moved())
+        let mut card = cards::waiting(&row.request, &row.evidence, row.approvals, shown, self.dirs.moved());
+        card.must_sign = keys::needed(self, row.request.action.class, &row.evidence, false).map(str::to_owned);
+        card
     }
 
     /// The first of these users who may not approve any more.
@@ -457,6 +474,15 @@ impl Gate {
         Ok(self.store.get(request.into()).await?)
     }
 
+    pub fn privileged_began(&self, execution: ExecutionId) {
+        self.privileged.borrow_mut().insert(execution);
+    }
+
+    /// How many executions run with privileges now.
+    pub fn privileged_runs(&self) -> usize {
+        self.privileged.borrow().len()
+    }
+
     pub fn execution_began(&self) {
         self.running.set(self.running.get() + 1);
     }
@@ -464,6 +490,7 @@ impl Gate {
     /// An execution has its end in the store.
     pub async fn execution_ended(&self, execution: ExecutionId) {
         self.running.set(self.running.get().saturating_sub(1));
+        self.privileged.borrow_mut().remove(&execution);
         let is_job = self.jobs.knows(execution);
         if (is_job || self.has_subscribers())
             && let Ok(story) = self.store.get(execution.into()).await

@@ -2,7 +2,7 @@
 
 use super::file::PolicyError;
 use super::layers::LayerKind;
-use super::model::{self, Level, PerClass, Unattended};
+use super::model::{self, KeyFor, Level, PerClass, Unattended};
 use super::pattern::{Kind, Pattern};
 use super::place::Place;
 use super::rule::Rule;
@@ -10,9 +10,10 @@ use super::template::Template;
 use super::tier::Tier;
 use crate::assess::catalogue::{Additions, Catalogue};
 use crate::assess::{self, Assessment, Class, Question, Segment};
+use crate::facts::key::PublicKey;
 use crate::facts::{CLASSIFIER, Digest, limits};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,9 @@ pub struct Values {
     pub uids: Option<Vec<u32>>,
     pub groups: Option<Vec<String>>,
     pub needed: PerClass,
+    /// `None`: those that approvers have registered.
+    pub keys: Option<Vec<PublicKey>>,
+    pub key_for: BTreeSet<KeyFor>,
     pub background: Unattended,
     pub redact: Vec<String>,
     pub limits: LimitValues,
@@ -342,6 +346,21 @@ impl Policy {
     /// How many different users must say yes to this class.
     pub fn approvals_needed(&self, class: Class) -> u64 {
         self.values.needed.of(class).unwrap_or(1).max(1)
+    }
+
+    /// The keys that count where a yes must be signed; `None`: those that were registered.
+    pub fn keys(&self) -> Option<&[PublicKey]> {
+        self.values.keys.as_deref()
+    }
+
+    /// Whether a yes to this class must be signed.
+    pub fn wants_key_for(&self, class: Class) -> bool {
+        self.values.key_for.contains(&KeyFor::class(class))
+    }
+
+    /// Whether an always-rule must be signed.
+    pub fn wants_key_for_always(&self) -> bool {
+        self.values.key_for.contains(&KeyFor::Always)
     }
 
     pub(super) fn unattended(&self) -> Unattended {

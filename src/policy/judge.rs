@@ -177,9 +177,19 @@ fn decide<'p>(
     let said =
         said.unwrap_or(Said { decision: policy.tier().cells.of(assessment.class), by: By::Cell(assessment.class) });
     let (rule, why) = said.words(policy);
-    let verdict = Verdict { decision: said.decision, rule, why, lift: None };
-    let fixed = matches!(said.by, By::Project | By::Fence) || policy.broken_project().is_some();
+    let privileged = said.decision == Decision::Prompt && privileged(policy, assessment, at);
+    let verdict = Verdict { decision: said.decision, rule, why, lift: None, privileged };
+    let fixed = privileged || matches!(said.by, By::Project | By::Fence) || policy.broken_project().is_some();
     answered(policy, assessment, at, verdict, fixed)
+}
+
+/// Whether a rule gives a part of it privileges. What cannot be known gives none.
+fn privileged(policy: &Policy, assessment: &Assessment, at: &Circumstances<'_>) -> bool {
+    assessment.segments.iter().any(|segment| {
+        let scene = Scene::of(segment, policy.roots());
+        let mut rules = policy.rules_about(std::slice::from_ref(segment)).filter(|rule| rule.privileged);
+        rules.any(|rule| matches!(rule.fits(&scene, at), Found { fit: Fit::Yes, unseen: false }))
+    })
 }
 
 /// What one segment comes to by rules and cell.
@@ -341,7 +351,13 @@ fn answered(
                 let mut why = String::from("it runs in the background, where nobody is there to ask; else: ");
                 // Writing to a string cannot fail.
                 _ = write!(why, "{}", verdict.why);
-                Verdict { decision: Decision::Block, rule: "origin.background".to_owned(), why, lift: None }
+                Verdict {
+                    decision: Decision::Block,
+                    rule: "origin.background".to_owned(),
+                    why,
+                    lift: None,
+                    privileged: false,
+                }
             }
         },
     }
@@ -349,5 +365,11 @@ fn answered(
 
 fn lifted(verdict: Verdict, lift: Lift, rule: &str, why: &str) -> Verdict {
     debug_assert!(verdict.decision < Decision::Block, "a block has no override");
-    Verdict { decision: Decision::Allow, rule: rule.to_owned(), why: why.to_owned(), lift: Some(lift) }
+    Verdict {
+        decision: Decision::Allow,
+        rule: rule.to_owned(),
+        why: why.to_owned(),
+        lift: Some(lift),
+        privileged: false,
+    }
 }

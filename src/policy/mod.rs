@@ -91,4 +91,7 @@ pub struct Verdict {
     /// What turned a prompt into allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lift: Option<Lift>,
+    /// Once a person has said yes with a key, it runs with privileges. Never of what was approved beforehand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub privileged: bool,
 }

@@ -22,6 +22,8 @@ pub struct Rule {
     pub why: String,
     /// From a lower layer: it may only tighten.
     pub tightens: bool,
+    /// What it matches runs with privileges once a person has said so.
+    pub privileged: bool,
     when: Conditions,
     except: Option<Box<Conditions>>,
 }
@@ -30,16 +32,21 @@ impl Rule {
     /// # Errors
     /// Which condition is wrong, and how to put it right.
     pub fn compile(rule: &model::Rule, tightens: bool) -> Result<Rule, Wrong> {
-        let model::Rule { id, when, except, then, why, tests: _ } = rule;
+        let model::Rule { id, when, except, then, why, privileged, tests: _ } = rule;
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if id.is_empty() || id.len() > 64 || !id.chars().all(good) {
             return wrong(&["id"], format!("`{id}` is no id of a rule"), "Use up to 64 of a-z, 0-9 and -");
+        }
+        if *privileged && (*then != Decision::Prompt || when.program.is_none() || tightens) {
+            let remedy = "Write it in the topmost layer, with `then = \"prompt\"` and the programs that it is for";
+            return wrong(&["privileged"], format!("rule `{id}` cannot give privileges"), remedy);
         }
         Ok(Rule {
             id: id.clone(),
             then: *then,
             why: if why.is_empty() { format!("rule {id} says {}", then.name()) } else { why.clone() },
             tightens,
+            privileged: *privileged,
             when: Conditions::compile("when", when)?,
             except: match except {
                 None => None,

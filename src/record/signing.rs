@@ -2,13 +2,13 @@
 //! owner can read: sealed by a passphrase where it is a person's, plain where it is this installation's own.
 
 use crate::facts::digest::{hex, unhex};
+use crate::facts::key::signed;
+pub use crate::facts::key::{PublicKey, Signature};
 use argon2::{Algorithm, Argon2, Params, Version};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use ed25519_dalek::Signer as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Write as _};
@@ -16,8 +16,6 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// What a public key in writing begins with.
-const PREFIX: &str = "ed25519:";
 /// A longer file holds no key.
 const FILE_BYTES_MAX: u64 = 4096;
 /// The shape of a sealed key.
@@ -28,85 +26,6 @@ const PASSES: u32 = 3;
 const COST_FACTOR_MAX: u32 = 8;
 const SALT_BYTES: usize = 16;
 const NONCE_BYTES: usize = 24;
-
-/// A public key: `ed25519:` and its 32 bytes in hexadecimal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PublicKey([u8; 32]);
-
-impl PublicKey {
-    /// From its written form; `None` for anything else, also for bytes that are no key.
-    pub fn parse(text: &str) -> Option<PublicKey> {
-        PublicKey::from_bytes(unhex(text.strip_prefix(PREFIX)?)?.try_into().ok()?)
-    }
-
-    /// `None` where these bytes are no key, or one that anybody can sign for.
-    pub fn from_bytes(bytes: [u8; 32]) -> Option<PublicKey> {
-        let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes).ok()?;
-        (!key.is_weak()).then_some(PublicKey(bytes))
-    }
-
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Whether the holder of the secret key signed exactly this message, for this purpose.
-    pub fn verify(&self, purpose: &str, message: &[u8], signature: &Signature) -> bool {
-        let Ok(key) = ed25519_dalek::VerifyingKey::from_bytes(&self.0) else { return false };
-        let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-        key.verify_strict(&signed(purpose, message), &signature).is_ok()
-    }
-}
-
-impl fmt::Display for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}", hex(&self.0))
-    }
-}
-
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for PublicKey {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PublicKey {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<PublicKey, D::Error> {
-        let text = String::deserialize(d)?;
-        PublicKey::parse(&text).ok_or_else(|| serde::de::Error::custom("no Ed25519 public key"))
-    }
-}
-
-/// A signature: 64 bytes, in base64 where it is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Signature([u8; 64]);
-
-impl Signature {
-    pub fn parse(text: &str) -> Option<Signature> {
-        Some(Signature(BASE64.decode(text).ok()?.try_into().ok()?))
-    }
-
-    pub const fn as_bytes(&self) -> &[u8; 64] {
-        &self.0
-    }
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&BASE64.encode(self.0))
-    }
-}
-
-impl fmt::Debug for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A secret key; it never prints itself.
 #[derive(Clone)]
@@ -129,17 +48,17 @@ impl SecretKey {
     }
 
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.0.verifying_key().to_bytes())
+        PublicKey::of(&self.0)
     }
 
     /// Signs a message for one purpose: a signature made for one never holds for another.
     pub fn sign(&self, purpose: &str, message: &[u8]) -> Signature {
-        Signature(self.0.sign(&signed(purpose, message)).to_bytes())
+        self.sign_exactly(&signed(purpose, message))
     }
 
     /// Signs exactly these bytes, where a published format says which: the format names the purpose in them.
     pub fn sign_exactly(&self, message: &[u8]) -> Signature {
-        Signature(self.0.sign(message).to_bytes())
+        Signature::from_bytes(self.0.sign(message).to_bytes())
     }
 
     /// Writes it to a new file that only its owner can read; with a passphrase, sealed by it.
@@ -274,11 +193,6 @@ impl Sealed {
 
 fn no_key() -> Error {
     Error::new(ErrorKind::InvalidData, "it holds no key of this tollgate")
-}
-
-/// What is signed: the purpose first, so that no message of one can be taken for one of another.
-fn signed(purpose: &str, message: &[u8]) -> Vec<u8> {
-    [b"tollgate ", purpose.as_bytes(), b"\n", message].concat()
 }
 
 /// A key file: its owner's, read by nobody else, no link.

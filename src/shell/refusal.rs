@@ -88,6 +88,7 @@ impl Refusal {
 impl From<FenceError> for Refusal {
     fn from(error: FenceError) -> Refusal {
         let code = match &error {
+            FenceError::UnderGuard => Code::PrivilegedUnderGuard,
             FenceError::Place(_) | FenceError::Rule { path: Some(_), .. } => Code::CannotFence,
             FenceError::Landlock { .. }
             | FenceError::Rule { path: None, .. }

@@ -160,8 +160,8 @@ fn approve(
     if target.hides_code && !room.memory.attached.contains(&request) {
         return refused(Code::NotAuthorized, "redaction hides what would run: wait until the requester is back");
     }
-    let Some(action) = target.action.narrowed(fence.unwrap_or(target.action.fence)) else {
-        return refused(Code::ScopeMismatch, format!("the fence asked for is wider than {}", target.action.fence));
+    let Some(action) = target.action.inside(fence.unwrap_or(target.action.fence)) else {
+        return refused(Code::ScopeMismatch, "no approval gives the fence of what destroys to what does not");
     };
     if rule.is_some() && target.needed > 1 {
         return refused(Code::ScopeMismatch, "what several must agree to is approved once, not for always");
@@ -196,7 +196,7 @@ fn approve(
     // Everybody's yes holds: the narrowest fence that anybody gave.
     let narrowest = before.iter().map(|vote| vote.fence).fold(action.fence, Class::min);
     let approvers = before.into_iter().map(|vote| vote.approver).chain([decide.approver.clone()]).collect();
-    let fence = target.fence.clone().narrowed(narrowest);
+    let fence = target.fence.clone().within(narrowest);
     let action = Action { fence: narrowest, ..action };
     let lease = issue(room, request, target, action, &fence, approvers, ttl_ms, now)?;
     let body = json!({
@@ -327,8 +327,18 @@ fn insert_decision(
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let (of, shown) = (subject.to_string(), evidence.to_string());
     let fence = fence.map(Class::name);
-    let values =
-        params![request.as_str(), word, json_of(by)?, by.uid, comment, of, shown, fence, proof.name(), now.wall_ms];
+    let values = params![
+        request.as_str(),
+        word,
+        json_of(by)?,
+        by.uid,
+        comment,
+        of,
+        shown,
+        fence,
+        proof.to_string(),
+        now.wall_ms
+    ];
     room.db.prepare_cached(sql)?.execute(values)?;
     Ok(json!({ "decision": word, "approver": by, "comment": comment, "subject": subject, "evidence": evidence,
         "fence": fence, "proof": proof }))

@@ -49,6 +49,7 @@ mod clock;
 mod decisions;
 mod error;
 mod executions;
+mod keys;
 mod leases;
 mod place;
 mod policies;
@@ -67,13 +68,14 @@ pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
 pub use policies::PAST_ROWS_MAX;
 pub use rows::{
-    DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow, Waiting,
+    DecisionRow, ExecutionRow, GrantRow, HistoryRow, KeyRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow, Waiting,
 };
 pub use ticket::Claimed;
 
 use crate::assess::Class;
 use crate::authorize::*;
 use crate::facts::codes::Code;
+use crate::facts::key::PublicKey;
 use crate::record::Redacted;
 use std::path::Path;
 use std::sync::Arc;
@@ -211,6 +213,21 @@ impl Store {
     /// As [`Store::decide`].
     pub fn extend(&self, request: RequestId, ttl_ms: i64, by: Approver, now: Now) -> Pending<Deadline> {
         self.writer.call(Weight::Full, move |room| requests::extend(room, request, ttl_ms, &by, &now))
+    }
+
+    /// An approver lets what was set aside after a run be put back.
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST` where there is no such request.
+    pub fn released(
+        &self,
+        request: RequestId,
+        execution: ExecutionId,
+        paths: Vec<String>,
+        by: Approver,
+        now: Now,
+    ) -> Pending<()> {
+        self.writer.call(Weight::Full, move |room| requests::released(room, request, execution, &paths, &by, &now))
     }
 
     /// The requester takes a pending request, or the unused lease it got, back.
@@ -437,6 +454,22 @@ impl Store {
     /// The programs trusted by their content, oldest first.
     pub fn trusts(&self) -> Pending<Vec<TrustRow>> {
         self.writer.call(Weight::Read, move |room| trusts::list(room).map(Ok))
+    }
+
+    /// Register a key that counts where a decision must be signed; `vouched`: the key that signed for it.
+    ///
+    /// # Errors
+    /// `LOCKDOWN`; `APPROVER_NOT_AUTHORIZED` where another key is registered and has not vouched; `QUEUE_FULL`.
+    pub fn register_key(&self, row: KeyRow, vouched: Option<PublicKey>, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Full, move |room| {
+            requests::unless_locked_down(room)?;
+            keys::add(room, &row, vouched, &now)
+        })
+    }
+
+    /// The registered keys, oldest first.
+    pub fn keys(&self) -> Pending<Vec<KeyRow>> {
+        self.writer.call(Weight::Read, move |room| keys::list(room).map(Ok))
     }
 
     /// Deny everything pending, revoke every unused lease, and refuse until lifted.

@@ -265,6 +265,21 @@ pub fn extend(room: &mut Room<'_>, request: RequestId, ttl_ms: i64, by: &Approve
     Ok(Ok(deadline))
 }
 
+/// What was set aside after this run is put back: recorded before it is.
+pub fn released(
+    room: &mut Room<'_>,
+    request: RequestId,
+    execution: ExecutionId,
+    paths: &[String],
+    by: &Approver,
+    now: &Now,
+) -> Done<()> {
+    let decision = decisions::note(room, request, "release", by, None, now)?;
+    let body = json!({ "execution": execution, "paths": paths, "decision": decision });
+    room.audit(now, "quarantine.released", Some(request), body)?;
+    Ok(Ok(()))
+}
+
 /// Move a pending request to a state that ends it.
 fn end(
     room: &mut Room<'_>,

@@ -4,6 +4,7 @@
 use crate::assess::Class;
 use crate::authorize::*;
 use crate::facts::codes::Code;
+use crate::facts::key::PublicKey;
 use crate::policy::Verdict;
 use serde::Serialize;
 
@@ -114,6 +115,14 @@ pub struct TrustRow {
     pub size: u64,
     /// Where it lay when it was trusted.
     pub path: String,
+    pub by: Approver,
+    pub wall_ms: i64,
+}
+
+/// A key that was registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyRow {
+    pub key: PublicKey,
     pub by: Approver,
     pub wall_ms: i64,
 }

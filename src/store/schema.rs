@@ -103,6 +103,10 @@ fn first() -> String {
          PRIMARY KEY (name, sha256)",
     );
     sql += &table(
+        "keys",
+        "public TEXT PRIMARY KEY CHECK (length(public) = 72), approver TEXT NOT NULL, wall INTEGER NOT NULL",
+    );
+    sql += &table(
         "policies",
         "version TEXT PRIMARY KEY CHECK (length(version) = 64), classifier TEXT NOT NULL, canonical TEXT NOT NULL,
          sources TEXT NOT NULL, first_wall INTEGER NOT NULL",
@@ -115,7 +119,7 @@ fn first() -> String {
     sql += &table("audit", "seq INTEGER PRIMARY KEY, request TEXT, line TEXT NOT NULL CHECK (length(line) <= 16384)");
     sql += &(sql_triggers::<Request>() + &sql_triggers::<Lease>());
     sql += &(sql_triggers::<Execution>() + &sql_triggers::<Proposal>());
-    for table in ["audit", "decisions", "notes", "outcomes", "policies", "denials"] {
+    for table in ["audit", "decisions", "notes", "outcomes", "policies", "denials", "keys"] {
         sql += &fixed(table);
     }
     sql += "CREATE TRIGGER audit_next BEFORE INSERT ON audit

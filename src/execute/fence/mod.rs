@@ -86,15 +86,22 @@ fn capabilities(class: Class) -> u64 {
 #[derive(Debug)]
 pub struct Fence {
     pub level: Level,
+    /// `None`: it keeps its privileges, as approved.
+    pub held: Option<Held>,
+    /// Resource, soft and hard bound.
+    pub limits: Vec<(u32, u64, u64)>,
+    /// At level `full`.
+    pub room: Option<Room>,
+}
+
+/// What holds a command that may gain no privileges.
+#[derive(Debug)]
+pub struct Held {
     pub ruleset: OwnedFd,
     pub filter: Vec<libc::sock_filter>,
     /// What the filter was made for.
     pub wanted: seccomp::Wanted,
     pub capabilities: u64,
-    /// Resource, soft and hard bound.
-    pub limits: Vec<(u32, u64, u64)>,
-    /// At level `full`.
-    pub room: Option<Room>,
 }
 
 impl Fence {
@@ -106,6 +113,13 @@ impl Fence {
         streams: &[(RawFd, Right)],
         pins: &[pin::Copy],
     ) -> Result<Fence, FenceError> {
+        if spec.privileged {
+            // Every other part of a fence needs, or is, giving up new privileges.
+            if calls::has_no_new_privileges() {
+                return Err(FenceError::UnderGuard);
+            }
+            return Ok(Fence { level, held: None, limits: limits(spec, level)?, room: None });
+        }
         // Namespaces supply the scopes that an older one lacks; the rest it must have.
         let abi = calls::landlock_abi().unwrap_or(0);
         if abi < landlock::ABI_MIN {
@@ -128,11 +142,15 @@ impl Fence {
             Level::Landlock => None,
         };
         let limits = limits(spec, level)?;
-        Ok(Fence { level, ruleset, filter, wanted, capabilities: capabilities(spec.class), limits, room })
+        let held = Some(Held { ruleset, filter, wanted, capabilities: capabilities(spec.class) });
+        Ok(Fence { level, held, limits, room })
     }
 
     /// The fence in words, for the outcome.
     pub fn words(&self, spec: &FenceSpec) -> String {
+        if self.held.is_none() {
+            return format!("none: {} with privileges, as approved", spec.class);
+        }
         let mut words = format!("{}: {}", self.level.name(), spec.class);
         match &spec.workspace {
             Some(root) if spec.writes() => {
@@ -193,6 +211,8 @@ pub enum FenceError {
     Rule { path: Option<PathBuf>, errno: Errno },
     #[error("no trusted bash: none of {} is owned by root and closed to others", super::BASHES.join(", "))]
     NoBash,
+    #[error("nothing can gain privileges here: this process, or what started it, gave that up")]
+    UnderGuard,
     #[error("a string with a NUL byte cannot be passed on")]
     Nul,
     #[error("no namespaces of its own ({})", error(*.0))]
@@ -218,6 +238,7 @@ impl FenceError {
             | FenceError::Place(_)
             | FenceError::Rule { .. }
             | FenceError::NoBash
+            | FenceError::UnderGuard
             | FenceError::Nul
             | FenceError::Pin(_)
             | FenceError::Vanished

@@ -71,7 +71,8 @@ pub fn with_project(policy: &Policy, path: &Path, text: &str, file: &ProjectFile
             }
         }
         let model::ProjectRule { id, when, except, then, why } = rule.clone();
-        fold.rule(&document, number, &model::Rule { id, when, except, then, why, tests: None })?;
+        let rule = model::Rule { id, when, except, then, why, privileged: false, tests: None };
+        fold.rule(&document, number, &rule)?;
     }
     fold.policy()
 }
@@ -140,6 +141,8 @@ impl Fold {
                 uids: None,
                 groups: None,
                 needed: PerClass::default(),
+                keys: None,
+                key_for: BTreeSet::new(),
                 background: Unattended::Block,
                 redact: Vec::new(),
                 limits: LimitValues::BUILT_IN,

@@ -3,9 +3,10 @@
 use super::Fold;
 use crate::assess::Class;
 use crate::assess::catalogue::Catalogue;
+use crate::facts::key::PublicKey;
 use crate::facts::{environment, limits};
 use crate::policy::file::{Document, PolicyError, at};
-use crate::policy::model::{self, Level, Opening, PerClass};
+use crate::policy::model::{self, Level, Opening, PerClass, Word};
 use crate::policy::pattern::{Kind, Pattern};
 use crate::policy::place::Place;
 use std::path::PathBuf;
@@ -195,6 +196,30 @@ impl Fold {
             let now = self.values.needed.of(class).unwrap_or(1);
             self.tightens(document, &keys, self.top || asked >= now)?;
             *slot(&mut self.values.needed, class) = Some(asked);
+        }
+        self.keys(document)
+    }
+
+    fn keys(&mut self, document: &Document) -> Result<(), PolicyError> {
+        let approvers = &document.file.approvers;
+        if let Some(texts) = &approvers.keys {
+            let keys = at!["approvers", "keys"];
+            self.once(document, "approvers.keys", &keys)?;
+            let mut named = Vec::new();
+            for (number, text) in texts.iter().enumerate() {
+                let remedy = "Write one as `tollgate key show` says it: `ed25519:` and 64 hexadecimal digits";
+                let key = PublicKey::parse(text).ok_or_else(|| {
+                    document.wrong(&at!["approvers", "keys", number], format!("`{text}` is no key"), remedy)
+                })?;
+                named.push(key);
+            }
+            let within = self.values.keys.as_ref().is_none_or(|now| named.iter().all(|key| now.contains(key)));
+            self.tightens(document, &keys, self.top || within)?;
+            self.values.keys = Some(named);
+        }
+        for what in &approvers.key_for {
+            self.came(&format!("approvers.key_for.{}", what.name()), document);
+            self.values.key_for.insert(*what);
         }
         Ok(())
     }

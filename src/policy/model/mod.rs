@@ -10,7 +10,7 @@ use crate::assess::{Attribute, Class};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-pub use words::{Day, EffectKind, Level, Opening, Origin, Patterns, Unattended, Word, Words};
+pub use words::{Day, EffectKind, KeyFor, Level, Opening, Origin, Patterns, Unattended, Word, Words};
 
 /// A Tollgate policy file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,6 +120,10 @@ pub struct Rule {
     /// One sentence for the agent and the approver.
     #[serde(default)]
     pub why: String,
+    /// With `prompt`: once a person has said yes with a key, the whole command runs with all privileges that it can get
+    /// (`sudo` works) and without a fence. It names programs, is for no lower layer, and is never approved beforehand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub privileged: bool,
     /// Commands and what comes of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Tests>,
@@ -361,6 +365,13 @@ pub struct Approvers {
     /// How many different users must say yes; 1 where nothing is said.
     #[serde(default)]
     pub needed: PerClass,
+    /// The public keys that count where a yes must be signed, as `tollgate key show` says them. With none named, those
+    /// that approvers have registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// What must be signed beside what runs with privileges: classes, and `always` for always-rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_for: Vec<KeyFor>,
 }
 
 /// Rules for who asks.

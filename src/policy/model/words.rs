@@ -64,6 +64,31 @@ macro_rules! worded {
 }
 
 vocabulary! {
+    /// What a key may be wanted for.
+    KeyFor, "what must be signed" {
+        Read = "read",
+        Write = "write",
+        Network = "network",
+        Install = "install",
+        Destructive = "destructive",
+        Always = "always",
+    }
+}
+
+impl KeyFor {
+    /// A yes to this class.
+    pub const fn class(class: Class) -> KeyFor {
+        match class {
+            Class::Read => KeyFor::Read,
+            Class::Write => KeyFor::Write,
+            Class::Network => KeyFor::Network,
+            Class::Install => KeyFor::Install,
+            Class::Destructive => KeyFor::Destructive,
+        }
+    }
+}
+
+vocabulary! {
     /// The kinds of effects an assessment names.
     EffectKind, "effect" {
         ReadPath = "read-path",
