@@ -17,11 +17,23 @@ mod packed;
 #[allow(dead_code)]
 mod schema;
 
+/// Libraries that the linker is told to load at run time, and what holds the same for good.
+const STATIC: &[(&str, &str)] = &[
+    ("gcc_s", "-lgcc_eh -lgcc"),
+    ("c", "libc.a"),
+    ("m", "libm.a"),
+    ("dl", "libdl.a"),
+    ("pthread", "libpthread.a"),
+    ("rt", "librt.a"),
+    ("util", "libutil.a"),
+];
+
 /// What decides about classes.
 const CLASSIFIER: &[&str] = &["policies/catalogue", "src/assess", "Cargo.lock"];
 
 fn main() {
     fingerprint();
+    link_the_shell_statically();
     let folder = Path::new("policies/catalogue");
     println!("cargo:rerun-if-changed=policies/catalogue");
     println!("cargo:rerun-if-changed=src/assess/class.rs");
@@ -97,4 +109,37 @@ fn fingerprint() {
     }
     let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     println!("cargo:rustc-env=TOLLGATE_CLASSIFIER={digest}");
+}
+
+/// `tollsh` starts for every command, and before it looks at its environment nothing that the environment names may run
+/// in it: no loader, no `LD_PRELOAD`. With the GNU library, Cargo links either every program of a build statically or
+/// none; the others need the library's name services, so this one is done here, where the parts are there.
+fn link_the_shell_statically() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    if target("OS") != "linux" || target("ENV") != "gnu" || target("FEATURE").split(',').any(|one| one == "crt-static")
+    {
+        return;
+    }
+    if std::env::var("HOST") != std::env::var("TARGET") {
+        return;
+    }
+    // The linker says the whole path of a file it knows, and repeats the name of one it does not.
+    let has = |file: &str| {
+        let asked = std::process::Command::new("cc").arg(format!("-print-file-name={file}")).output();
+        asked.is_ok_and(|said| Path::new(String::from_utf8_lossy(&said.stdout).trim()).is_absolute())
+    };
+    let archives = STATIC.iter().filter_map(|(_, parts)| parts.ends_with(".a").then_some(*parts));
+    if !archives.chain(["libgcc_eh.a", "rcrt1.o"]).all(has) {
+        println!("cargo:warning=no static C library here: tollsh is linked dynamically and starts more slowly");
+        return;
+    }
+    let folder = Path::new(&std::env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("static");
+    std::fs::create_dir_all(&folder).expect("a writable OUT_DIR");
+    for (library, parts) in STATIC {
+        let script = folder.join(format!("lib{library}.so"));
+        std::fs::write(script, format!("GROUP ( {parts} )\n")).expect("a writable OUT_DIR");
+    }
+    println!("cargo:rustc-link-arg-bin=tollsh=-L{}", folder.display());
+    println!("cargo:rustc-link-arg-bin=tollsh=-static-pie");
 }

@@ -1,6 +1,6 @@
 //! docs/protocol.md and the code name the same methods, events and fields.
 
-use tollgate::gate::protocol::{EVENT_DECIDED, EVENT_FINISHED, EVENT_REQUEST, Method, Socket};
+use tollgate::gate::protocol::{EVENT_DECIDED, EVENT_FENCE, EVENT_FINISHED, EVENT_REQUEST, Method, Socket};
 
 const PAGE: &str = include_str!("../docs/protocol.md");
 
@@ -30,7 +30,7 @@ fn every_method_is_documented_under_its_socket_and_no_other_is() {
 
 #[test]
 fn every_event_is_documented() {
-    for event in [EVENT_REQUEST, EVENT_DECIDED, EVENT_FINISHED] {
+    for event in [EVENT_REQUEST, EVENT_FENCE, EVENT_DECIDED, EVENT_FINISHED] {
         assert!(PAGE.contains(&format!("`{event}`")), "{event}");
     }
 }

@@ -8,6 +8,7 @@ mod battery;
 mod console_contract;
 mod crash_matrix;
 mod effects;
+mod endurance;
 mod fence_told;
 mod gate_faults;
 mod gate_flow;

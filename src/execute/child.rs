@@ -31,7 +31,7 @@ macro_rules! steps {
             }
         }
 
-        const STEPS: &[(Step, fn(&Child) -> Result<(), Errno>)] = &[$((Step::$variant, $apply),)*];
+        const STEPS: &[(Step, Apply)] = &[$((Step::$variant, $apply),)*];
     };
 }
 
@@ -98,6 +98,8 @@ steps! {
         })
     };
 }
+
+type Apply = fn(&Child) -> Result<(), Errno>;
 
 /// A null-terminated array of strings for exec, made before fork.
 #[derive(Debug)]
@@ -219,8 +221,20 @@ impl Report {
 impl Child {
     /// Becomes the command, or exits without having run anything.
     pub fn become_command(&self) -> ! {
+        self.take(STEPS)
+    }
+
+    /// As [`Child::become_command`], from the step after this one on.
+    pub fn go_on_after(&self, done: Step) -> ! {
+        match STEPS.iter().position(|(step, _)| *step == done) {
+            Some(at) => self.take(&STEPS[at + 1..]),
+            None => sys::exit_now(125),
+        }
+    }
+
+    fn take(&self, steps: &[(Step, Apply)]) -> ! {
         let status = self.status.as_raw_fd();
-        for (step, apply) in STEPS {
+        for (step, apply) in steps {
             let applied = if self.break_at == Some(*step) { Err(libc::EIO) } else { apply(self) };
             if let Err(errno) = applied {
                 Report::Failed(*step, errno).send(status);

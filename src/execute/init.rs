@@ -4,23 +4,26 @@
 //! It stands outside the command's Landlock rules and shows neither memory nor descriptors, so that the command cannot
 //! reach through it. Child-safe calls only.
 
-use super::child::{Child, Report};
+use super::child::{Child, Report, Step};
 use super::fence::room::Room;
 use super::fence::sys as room;
 use super::signals;
-use super::sys::{self, Errno, Forked};
+use super::sys::{self, Errno};
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
-/// Goes on as the command's process; the caller's stays behind and never returns.
+/// What the rest of the steps needs at most, many times over.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// The command's process goes on with the steps after this one; the caller's stays behind. Returns only where there is
+/// no second process.
 pub fn split(child: &Child) -> Result<(), Errno> {
     room::hide()?;
-    match room::fork_into(0)? {
-        Forked::Child => Ok(()),
-        Forked::Parent(command) => {
-            let own_network = child.fence.room.as_ref().is_some_and(Room::has_own_network);
-            stay(child.status.as_raw_fd(), command, own_network)
-        }
-    }
+    let mut stack = [const { MaybeUninit::uninit() }; STACK_BYTES];
+    // They are child-safe, change nothing of the child and end in exec or exit.
+    let command = room::start_beside(&mut stack, |child: &Child| child.go_on_after(Step::Split), child)?;
+    let own_network = child.fence.room.as_ref().is_some_and(Room::has_own_network);
+    stay(child.status.as_raw_fd(), command, own_network)
 }
 
 fn stay(status: i32, command: libc::pid_t, own_network: bool) -> ! {

@@ -3,7 +3,7 @@
 use super::accounts;
 use super::dirs;
 use super::identity::{Finder, Trusts, Who};
-use super::peers::{Identity, Peer};
+use super::peers::{Caller, Identity};
 use super::protocol::{FILE_CWD, Source, Stdin, Submit};
 use super::proxies;
 use super::trouble::Trouble;
@@ -52,7 +52,7 @@ impl Asked {
     /// # Errors
     /// The descriptors do not fit their names, or the first is no directory.
     pub fn of(
-        peer: &Peer,
+        caller: Caller<'_>,
         policy: Arc<Policy>,
         boot_id: &BootId,
         home: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Asked {
         let path = std::fs::read_link(dirs::through_fd(&cwd))
             .map_err(|e| bad(format!("cannot find out the directory's name: {e}")))?;
         let cwd = Place { path: Bytes::from(path.as_os_str()), device: stat.st_dev, inode: stat.st_ino };
-        let agent = peer.agent();
+        let Caller { peer, agent, origin } = caller;
         let leader = Runner { pid: agent.pid, started_ticks: agent.started, boot_id: boot_id.clone() };
         let redactor = Redactor::new(Context {
             home: home.as_ref().map(|home| home.to_string_lossy().into_owned()),
@@ -88,7 +88,7 @@ impl Asked {
             cwd,
             session: Session { uid: peer.uid, agent: leader },
             agent: redactor.output(described(&agent.exe, submit.label.as_deref()).as_bytes()),
-            origin: peer.origin(),
+            origin,
             program: agent.exe,
             home,
             workspace,
@@ -116,14 +116,15 @@ impl Asked {
         self.uid
     }
 
-    /// The absolute paths that variables of the requester name, alone or in a list like PATH: files and directories, not
-    /// sockets or what names them.
-    pub fn named_by_environment(&self) -> Vec<PathBuf> {
+    /// The absolute paths below `places` that variables of the requester name, alone or in a list like PATH: files and
+    /// directories, not sockets or what names them.
+    pub fn named_by_environment(&self, places: &[&Path]) -> Vec<PathBuf> {
         let values = variables(&self.submit)
             .filter(|(name, _)| !name.starts_with(b"TOLLGATE_") && *name != b"TMPDIR" && *name != b"XDG_RUNTIME_DIR");
         let paths = values.flat_map(|(_, value)| value.split(|&byte| byte == b':'));
-        let paths = paths.filter(|path| path.starts_with(b"/")).map(|path| PathBuf::from(OsStr::from_bytes(path)));
-        paths.filter(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())).collect()
+        let paths = paths.map(|path| Path::new(OsStr::from_bytes(path)));
+        let below = paths.filter(|path| places.iter().any(|place| path.starts_with(place))).map(Path::to_owned);
+        below.filter(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())).collect()
     }
 
     /// The value of a variable of the requester.
@@ -309,7 +310,7 @@ pub mod tests {
     /// Asked by this process, in this directory, which is its home too.
     pub fn asked_at_home(home: &Path) -> Asked {
         let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let peer = Peer::of(&ours).expect("we live");
+        let peer = crate::gate::peers::Peer::of(&ours).expect("we live");
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("readable");
         let submit: Submit = serde_json::from_value(serde_json::json!({
             "command": "x", "argv0": "bash", "dialect": "bash", "stdin": "null", "files": ["cwd"],
@@ -319,6 +320,7 @@ pub mod tests {
         let files = vec![std::fs::File::open(home).expect("opens").into()];
         let boot_id = BootId::parse(boot_id.trim()).expect("an id");
         let policy = Arc::new(Policy::built_in());
-        Asked::of(&peer, policy, &boot_id, Some(home.to_owned()), Vec::new(), submit, files).expect("asked")
+        Asked::of(peer.caller(&Default::default()), policy, &boot_id, Some(home.to_owned()), Vec::new(), submit, files)
+            .expect("asked")
     }
 }

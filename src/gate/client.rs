@@ -171,6 +171,21 @@ impl Client {
         files: &[BorrowedFd<'_>],
         within: Duration,
     ) -> Result<A, Trouble> {
+        self.call_hearing(method, params, files, within, &mut |_| {})
+    }
+
+    /// As [`Client::call_within`]; `announced` gets the fence that the gate announces before it answers.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn call_hearing<A: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        params: &impl Serialize,
+        files: &[BorrowedFd<'_>],
+        within: Duration,
+        announced: &mut dyn FnMut(p::Announced),
+    ) -> Result<A, Trouble> {
         let deadline = Instant::now() + within;
         let id = self.next_id;
         self.next_id += 1;
@@ -182,7 +197,7 @@ impl Client {
         if self.greeted.is_none() {
             self.read_hello(deadline)?;
         }
-        let result = self.read_answer(id, deadline)?;
+        let result = self.read_answer(id, deadline, announced)?;
         crash::point(|| format!("client.{}.answered", method.name()));
         serde_json::from_value(result)
             .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate's answer was not understood: {e}")))
@@ -234,7 +249,7 @@ impl Client {
     }
 
     fn read_hello(&mut self, deadline: Instant) -> Result<(), Trouble> {
-        let answer: p::HelloAnswer = serde_json::from_value(self.read_answer(0, deadline)?)
+        let answer: p::HelloAnswer = serde_json::from_value(self.read_answer(0, deadline, &mut |_| {})?)
             .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate's hello was not understood: {e}")))?;
         if answer.protocol != p::PROTOCOL {
             let message = format!(
@@ -249,12 +264,24 @@ impl Client {
         Ok(())
     }
 
-    fn read_answer(&mut self, id: u64, deadline: Instant) -> Result<Value, Trouble> {
+    fn read_answer(
+        &mut self,
+        id: u64,
+        deadline: Instant,
+        announced: &mut dyn FnMut(p::Announced),
+    ) -> Result<Value, Trouble> {
         loop {
             let Some(line) = self.read_line(deadline)? else {
                 return Err(Trouble::new(Code::GateUnreachable, "the gate did not answer in time"));
             };
-            let Some(incoming) = self.accept(&line)? else { continue };
+            let Some(incoming) = self.accept(&line)? else {
+                let said = self.events.pop_back_if(|(name, _)| name == p::EVENT_FENCE);
+                // One that cannot be read is made up for when the answer is there.
+                if let Some(fence) = said.and_then(|(_, params)| serde_json::from_value(params).ok()) {
+                    announced(fence);
+                }
+                continue;
+            };
             match (incoming.error, incoming.result) {
                 // An error without an id answers a line the gate could not read: it is about us.
                 (Some(error), _) if incoming.id.as_ref().is_none_or(|v| v.is_null() || *v == id) => {
@@ -285,7 +312,9 @@ impl Client {
         let broke =
             |why: &dyn std::fmt::Display| Trouble::new(Code::GateUnreachable, format!("the gate went away: {why}"));
         loop {
-            if let Some(at) = memchr::memchr(b'\n', &self.input[self.scanned..]) {
+            // Lines are short here; a search with vectors would first ask which there are, and that is slow in a machine
+            // inside another.
+            if let Some(at) = self.input[self.scanned..].iter().position(|&byte| byte == b'\n') {
                 let end = self.scanned + at;
                 let rest = self.input.split_off(end + 1);
                 let mut line = std::mem::replace(&mut self.input, rest);

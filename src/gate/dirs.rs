@@ -12,6 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const SYSTEM_RUN: &str = "/run/tollgate";
 const SYSTEM_STATE: &str = "/var/lib/tollgate";
@@ -186,9 +187,11 @@ fn environment_is_honoured() -> bool {
     !pinned && !super::peers::confined_here()
 }
 
-/// The file of this name in the directory of the running binary, links resolved.
+/// The file of this name in the directory of the running binary, links resolved, as it was when it was first asked for.
 pub fn beside(name: &str) -> Option<PathBuf> {
-    Some(std::fs::read_link("/proc/self/exe").ok()?.parent()?.join(name))
+    static OWN: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let own = OWN.get_or_init(|| std::fs::read_link("/proc/self/exe").ok());
+    Some(own.as_ref()?.parent()?.join(name))
 }
 
 fn absolute(name: &str) -> Result<Option<PathBuf>, Trouble> {

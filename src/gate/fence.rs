@@ -9,8 +9,8 @@ use crate::authorize::fence::{Internet, Level, Limits, Require, View, caches};
 use crate::execute::{Levels, users_of, workspace};
 use crate::facts::Bytes;
 use crate::policy::{Policy, model};
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ const TEMPORARY: &str = "/tmp";
 const SHOWN_MAX: usize = 64;
 /// A directory of credentials with more entries than this is hidden whole.
 const ENTRIES_MAX: usize = 128;
+/// In a home with more entries than this, each place of credentials is looked at by its own name.
+const NAMES_MAX: usize = 1024;
 
 /// What holds for every run of this gate.
 #[derive(Clone, Debug)]
@@ -213,7 +215,12 @@ fn masked(ground: &Ground, asked: &Asked, assessment: &Assessment) -> BTreeSet<P
     let uses_credentials = effects(assessment).any(names_them);
     let mut found = BTreeSet::new();
     if !uses_credentials {
-        found.extend(places::secret_places().flat_map(|place| secrets_at(asked, place)));
+        let names = asked.home.as_deref().and_then(names_in);
+        let is_there = |place: &&str| match (place.strip_prefix("~/"), &names) {
+            (Some(below), Some(names)) => names.contains(OsStr::new(below.split('/').next().unwrap_or_default())),
+            (_, _) => true,
+        };
+        found.extend(places::secret_places().filter(is_there).flat_map(|place| secrets_at(asked, place)));
     }
     found.extend(RUNTIME.iter().map(PathBuf::from));
     found.extend(asked.home.iter().flat_map(|home| RUNTIME_HOME.iter().map(|name| home.join(name))));
@@ -225,6 +232,19 @@ fn masked(ground: &Ground, asked: &Asked, assessment: &Assessment) -> BTreeSet<P
 
 fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// What there is in a directory, so that few of the many places below it need a look of their own; `None` where it
+/// cannot be listed, or is too long a list.
+fn names_in(dir: &Path) -> Option<HashSet<OsString>> {
+    let mut names = HashSet::new();
+    for entry in std::fs::read_dir(dir).ok()? {
+        if names.len() == NAMES_MAX {
+            return None;
+        }
+        names.insert(entry.ok()?.file_name());
+    }
+    Some(names)
 }
 
 /// What lies at a place of credentials: itself, or what of it is secret where some of it is not.
@@ -268,7 +288,7 @@ fn shown(asked: &Asked, assessment: &Assessment, session: Option<&Path>) -> BTre
         Operand::Known(text) if text.starts_with("/tmp/") => Some(PathBuf::from(text)),
         Operand::Known(_) | Operand::Glob(_) | Operand::Unknown { .. } | Operand::Any => None,
     }));
-    named.extend(asked.named_by_environment());
+    named.extend(asked.named_by_environment(&[Path::new(TEMPORARY), Path::new("/run")]));
     let written: Vec<PathBuf> = targets(asked, assessment).into_iter().map(|target| target.path).collect();
     let temporary = Path::new(TEMPORARY);
     let is_shown = |path: &PathBuf| {

@@ -71,10 +71,10 @@ fn read(path: &Path, execution: ExecutionId) -> Option<Outcome> {
 
 /// Adds how the bound targets stand now, where there are any.
 pub async fn with_after_states(store: &Store, execution: ExecutionId, outcome: Outcome) -> Outcome {
-    let Ok(story) = store.get(execution.into()).await else { return outcome };
-    if story.evidence.targets.is_empty() || outcome.end == End::NotStarted {
+    let Ok(Some(bound)) = store.evidence_of(execution).await else { return outcome };
+    if bound.targets.is_empty() || outcome.end == End::NotStarted {
         return outcome;
     }
-    let after = tokio::task::spawn_blocking(move || evidence::after(&story.evidence)).await.unwrap_or_default();
+    let after = tokio::task::spawn_blocking(move || evidence::after(&bound)).await.unwrap_or_default();
     Outcome { after, ..outcome }
 }

@@ -6,12 +6,21 @@ use crate::authorize::subject::ResourceLimits;
 use crate::facts::codes::Code;
 use crate::policy::model::Origin;
 use nix::sys::socket::{getsockopt, sockopt};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Most files of `/proc` are shorter than the first, none that is read here longer than the second.
+const PROC_BYTES: usize = 8 * 1024;
+const PROC_BYTES_MAX: u64 = 1024 * 1024;
 /// Parents looked at before a chain counts as endless.
 const ANCESTORS_MAX: usize = 128;
+/// Agents whose ancestors are remembered.
+const LINEAGES_MAX: usize = 4096;
 /// The namespaces whose difference taints.
 const NAMESPACES: [&str; 3] = ["user", "mnt", "pid"];
 
@@ -27,6 +36,8 @@ pub struct Process {
     pub parent: u32,
     /// Clock ticks since boot.
     pub started: u64,
+    /// What it calls itself; cut by the kernel.
+    pub name: String,
     /// The program's path; empty where it cannot be read.
     pub exe: PathBuf,
 }
@@ -41,8 +52,7 @@ pub struct Confinement {
 impl Confinement {
     /// Of a process; `None` where it has vanished or cannot be read.
     pub fn of(pid: &str) -> Option<Confinement> {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        Confinement::parse(&status)
+        Confinement::parse(&of_proc(pid, "status")?)
     }
 
     fn parse(status: &str) -> Option<Confinement> {
@@ -73,22 +83,22 @@ pub fn confined_here() -> bool {
 impl Process {
     /// `None` where it has vanished.
     pub fn of(pid: u32) -> Option<Process> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let (parent, started) = parse_stat(&stat)?;
+        let stat = of_proc(pid, "stat")?;
+        let (name, parent, started) = parse_stat(&stat)?;
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        Some(Process { pid, parent, started, exe })
+        Some(Process { pid, parent, started, name: name.to_owned(), exe })
     }
-}
 
-impl Process {
     /// Its name and user are for all to read, its program only for its owner.
     fn is_scheduler(&self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        let named = field(&status, "Name").is_some_and(|name| SCHEDULERS.contains(&name));
+        if !SCHEDULERS.contains(&self.name.as_str()) {
+            return false;
+        }
+        let status = of_proc(self.pid, "status").unwrap_or_default();
         let roots = field(&status, "Uid").is_some_and(|uids| uids.split_ascii_whitespace().all(|uid| uid == "0"));
         let ours = self.exe.as_os_str().is_empty()
             || SCHEDULER_DIRS.iter().any(|dir| self.exe.parent() == Some(Path::new(dir)));
-        named && roots && ours
+        roots && ours
     }
 }
 
@@ -98,13 +108,23 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
     Some((facts.dev(), facts.ino()))
 }
 
-/// Parent and start time. The name in parentheses may hold anything, also parentheses and newlines.
-fn parse_stat(stat: &str) -> Option<(u32, u64)> {
-    let (_, rest) = stat.rsplit_once(')')?;
+/// A file about a process, read at once: each read makes the kernel write it anew.
+fn of_proc(pid: impl std::fmt::Display, file: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(PROC_BYTES);
+    let file = File::open(format!("/proc/{pid}/{file}")).ok()?;
+    file.take(PROC_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    // A name that is no text is none that is looked for.
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Name, parent and start time. The name in parentheses may hold anything, also parentheses and newlines.
+fn parse_stat(stat: &str) -> Option<(&str, u32, u64)> {
+    let (before, rest) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
     let mut fields = rest.split_ascii_whitespace();
     let parent = fields.nth(1)?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    Some((parent, started))
+    Some((name, parent, started))
 }
 
 /// The value of one line of `/proc/PID/status`.
@@ -119,6 +139,50 @@ pub struct Identity {
     pub groups: Vec<u32>,
     pub umask: u32,
     pub limits: ResourceLimits,
+}
+
+/// Which agents have a scheduler among their ancestors. No process gets one later, so each is looked at once.
+#[derive(Debug, Default)]
+pub struct Lineages(RefCell<HashMap<(u32, u64), bool>>);
+
+impl Lineages {
+    fn is_scheduled(&self, agent: &Process) -> bool {
+        let key = (agent.pid, agent.started);
+        if let Some(&known) = self.0.borrow().get(&key) {
+            return known;
+        }
+        let found = descends_from_scheduler(agent);
+        let mut known = self.0.borrow_mut();
+        if known.len() >= LINEAGES_MAX {
+            known.clear();
+        }
+        known.insert(key, found);
+        found
+    }
+}
+
+fn descends_from_scheduler(process: &Process) -> bool {
+    let mut at = Some(process.clone());
+    for _ in 0..ANCESTORS_MAX {
+        match at {
+            Some(process) if process.pid > 1 => {
+                if process.is_scheduler() {
+                    return true;
+                }
+                at = Process::of(process.parent);
+            }
+            Some(_) | None => return false,
+        }
+    }
+    false
+}
+
+/// Who asks, through whom.
+#[derive(Debug)]
+pub struct Caller<'a> {
+    pub peer: &'a Peer,
+    pub agent: Process,
+    pub origin: Origin,
 }
 
 /// The process at the other end of a connection, as the kernel names it.
@@ -144,8 +208,8 @@ impl Peer {
         };
         let pid = u32::try_from(credentials.pid()).ok().filter(|&pid| pid != 0).ok_or_else(gone)?;
         let process = Process::of(pid).ok_or_else(gone)?;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| gone())?;
-        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).map_err(|_| gone())?;
+        let status = of_proc(pid, "status").ok_or_else(gone)?;
+        let limits = of_proc(pid, "limits").ok_or_else(gone)?;
         let identity = Identity::parse(&status, &limits).ok_or_else(gone)?;
         let peer = Peer { uid: credentials.uid(), process, identity, pidfd };
         // What was read belongs to this process only if it still lives now.
@@ -179,8 +243,9 @@ impl Peer {
         why.or_else(|| (!self.lives()).then(|| "it has vanished".to_owned()))
     }
 
-    /// The nearest process that is not one of our shells, itself included: whose commands these are.
-    pub fn agent(&self) -> Process {
+    /// Whose commands these are: the nearest process that is not one of our shells, itself included. And whether a
+    /// scheduler of the system started it: then nobody is there to ask. Only root's own schedulers count.
+    pub fn caller(&self, lineages: &Lineages) -> Caller<'_> {
         let ours: Vec<PathBuf> = ["tollsh", "tollgate"].iter().filter_map(|name| dirs::beside(name)).collect();
         // Under guard `tollsh` runs from the paths of other shells: the file counts, not what it is called there.
         let files: Vec<(u64, u64)> = ours.iter().filter_map(|path| file_at(path)).collect();
@@ -188,38 +253,20 @@ impl Peer {
             let file = || file_at(format!("/proc/{}/exe", process.pid).as_ref());
             ours.contains(&process.exe) || file().is_some_and(|file| files.contains(&file))
         };
-        let mut at = self.process.clone();
+        let mut agent = self.process.clone();
         for _ in 0..ANCESTORS_MAX {
-            if !is_ours(&at) || at.parent == 0 {
+            if !is_ours(&agent) || agent.parent == 0 {
                 break;
             }
-            match Process::of(at.parent) {
-                Some(parent) => at = parent,
+            match Process::of(agent.parent) {
+                Some(parent) => agent = parent,
                 None => break,
             }
         }
-        at
-    }
-
-    /// Whether a scheduler of the system started it: then nobody is there to ask. Only root's own schedulers count.
-    pub fn origin(&self) -> Origin {
-        let units = std::fs::read_to_string(format!("/proc/{}/cgroup", self.process.pid)).unwrap_or_default();
-        if SCHEDULERS.iter().any(|name| units.contains(&format!("/system.slice/{name}.service"))) {
-            return Origin::Background;
-        }
-        let mut at = Some(self.process.clone());
-        for _ in 0..ANCESTORS_MAX {
-            match at {
-                Some(process) if process.pid > 1 => {
-                    if process.is_scheduler() {
-                        return Origin::Background;
-                    }
-                    at = Process::of(process.parent);
-                }
-                Some(_) | None => break,
-            }
-        }
-        Origin::Agent
+        let units = of_proc(self.process.pid, "cgroup").unwrap_or_default();
+        let is_unit = |name: &&str| units.contains(&format!("/system.slice/{name}.service"));
+        let scheduled = SCHEDULERS.iter().any(is_unit) || lineages.is_scheduled(&agent);
+        Caller { peer: self, agent, origin: if scheduled { Origin::Background } else { Origin::Agent } }
     }
 
     /// Whether a policy names this user, or a group it belongs to.
@@ -285,11 +332,8 @@ fn same_namespace(pid: &str, name: &str) -> bool {
     match (link(pid), link("self")) {
         (Ok(theirs), Ok(ours)) => theirs == ours,
         (Err(e), Ok(_)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            let depth = |pid: &str| {
-                let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-                Some(field(&status, "NSpid")?.split_ascii_whitespace().count())
-            };
-            let map = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/uid_map")).ok();
+            let depth = |pid: &str| Some(field(&of_proc(pid, "status")?, "NSpid")?.split_ascii_whitespace().count());
+            let map = |pid: &str| of_proc(pid, "uid_map");
             depth(pid).is_some() && depth(pid) == depth("self") && map(pid).is_some() && map(pid) == map("self")
         }
         (Err(_), _) | (Ok(_), Err(_)) => false,
@@ -303,7 +347,7 @@ mod tests {
     #[test]
     fn a_name_full_of_parentheses_hides_nothing() {
         let line = "7 (a) R 1 (b\n) S 42 7 7 0 -1 4194560 1 0 0 0 1 2 3 4 20 0 1 0 98765 1000 2 18446744073709551615";
-        assert_eq!(parse_stat(line), Some((42, 98765)));
+        assert_eq!(parse_stat(line), Some(("a) R 1 (b\n", 42, 98765)));
         assert_eq!(parse_stat("7 (x S 42"), None);
     }
 

@@ -98,6 +98,16 @@ pub const EVENT_DECIDED: &str = "approval_decided";
 /// A command ended. Its parameters are an [`Executed`].
 pub const EVENT_FINISHED: &str = "execution_finished";
 
+/// To the requester before the answer to a submit that nobody is asked about: the fence that it can make ready while the
+/// grant is being recorded. It grants nothing.
+pub const EVENT_FENCE: &str = "request_fence";
+
+/// What [`EVENT_FENCE`] says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Announced {
+    pub fence: Box<FenceSpec>,
+}
+
 /// A call, or a notification where `id` is absent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {

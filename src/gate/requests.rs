@@ -8,7 +8,7 @@ use super::prepare::{self, Judged};
 use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
-use super::wire::FILES_PER_CONNECTION_MAX;
+use super::wire::{FILES_PER_CONNECTION_MAX, Out, event_line};
 use super::{cards, jobs, outcomes, protocol::Bytes};
 use crate::assess::Effect;
 use crate::authorize::compare::{self, Comparison};
@@ -50,7 +50,8 @@ pub struct Shell {
     peer: Peer,
     runner: Runner,
     attached: RefCell<HashMap<RequestId, Arc<Judged>>>,
-    running: RefCell<HashSet<ExecutionId>>,
+    /// Executions without an end, and whether targets are bound that are looked at again then.
+    running: RefCell<HashMap<ExecutionId, bool>>,
 }
 
 impl Shell {
@@ -72,7 +73,7 @@ impl Shell {
 
     /// # Errors
     /// A malformed submit, a gate that is ending, and what the store says.
-    pub async fn submit(&self, submit: p::Submit, files: Vec<OwnedFd>) -> Result<p::Submitted, Trouble> {
+    pub async fn submit(&self, submit: p::Submit, files: Vec<OwnedFd>, out: &Out) -> Result<p::Submitted, Trouble> {
         if self.attached.borrow().len() + self.running.borrow().len() >= OPEN_PER_CONNECTION_MAX {
             return Err(Trouble::new(Code::QueueFull, "too many open requests on one connection"));
         }
@@ -86,6 +87,12 @@ impl Shell {
             && let Some(why) = self.cannot_gain(&judged)
         {
             return Err(why);
+        }
+        if judged.verdict.decision == Decision::Allow && judged.verdict.lift.is_none() && !judged.new.fence.job {
+            // Made ready there while it is recorded here; what is not claimed after all never runs.
+            let announced = p::Announced { fence: Box::new(judged.new.fence.clone()) };
+            // A peer that does not read makes it ready later.
+            _ = event_line(p::EVENT_FENCE, &announced).is_some_and(|line| out.event(line));
         }
         match judged.verdict.decision {
             Decision::Allow => match self.allow(&judged).await {
@@ -114,7 +121,8 @@ impl Shell {
         let boot_id = gate.store.now().boot_id;
         let bench = gate.bench(self.peer.uid);
         let policy = Arc::clone(&bench.policy);
-        let asked = Asked::of(&self.peer, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        let caller = self.peer.caller(&gate.lineages);
+        let asked = Asked::of(caller, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
         gate.heard(&asked.session);
         let at_bench = bench.clone();
         let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
@@ -168,7 +176,8 @@ impl Shell {
         let fence = Box::new(judged.new.fence.clone());
         let (new, by) = (judged.new.clone(), judged.authority());
         let claimed = gate.store.auto_allow(new, by, self.runner.clone(), gate.store.now()).await?;
-        self.running.borrow_mut().insert(claimed.execution());
+        // Without a yes of somebody, evidence is of programs only.
+        self.running.borrow_mut().insert(claimed.execution(), judged.verdict.lift.is_some());
         gate.execution_began();
         self.listed(claimed.execution(), &fence).await?;
         Ok(p::Submitted::Granted(p::Granted::Claimed(p::Claimed {
@@ -399,7 +408,7 @@ impl Shell {
         crash::point(|| "gate.claim.verified".to_owned());
         let claimed = gate.store.claim(claim, gate.store.now()).await?;
         tracing::info!(request = %id, execution = %claimed.execution(), "claimed");
-        self.running.borrow_mut().insert(claimed.execution());
+        self.running.borrow_mut().insert(claimed.execution(), true);
         gate.execution_began();
         self.attached.borrow_mut().remove(&id);
         gate.detach(id);
@@ -443,7 +452,7 @@ impl Shell {
     }
 
     fn own_jobs(&self) -> impl Fn(&Session) -> bool + use<> {
-        let (uid, agent) = (self.peer.uid, self.peer.agent());
+        let (uid, agent) = (self.peer.uid, self.peer.caller(&self.gate.lineages).agent);
         move |session: &Session| {
             (session.uid, session.agent.pid, session.agent.started_ticks) == (uid, agent.pid, agent.started)
         }
@@ -502,7 +511,11 @@ impl Shell {
         let gate = &self.gate;
         let execution = self.own_execution(&finished.execution).await?;
         let outcome = outcome(finished.outcome)?;
-        let outcome = outcomes::with_after_states(&gate.store, execution, outcome).await;
+        let bound = self.running.borrow().get(&execution).copied().unwrap_or(true);
+        let outcome = match bound {
+            true => outcomes::with_after_states(&gate.store, execution, outcome).await,
+            false => outcome,
+        };
         if !outcome.refused.is_empty() {
             tracing::info!(%execution, refused = ?outcome.refused, "the fence refused");
         }
@@ -513,7 +526,7 @@ impl Shell {
 
     async fn ended(&self, execution: ExecutionId) {
         // One that was lost with an earlier connection is counted down by whoever watches it.
-        if self.running.borrow_mut().remove(&execution) {
+        if self.running.borrow_mut().remove(&execution).is_some() {
             self.gate.execution_ended(execution).await;
         }
     }
@@ -536,7 +549,7 @@ impl Shell {
                 tracing::error!(request = %id, code = error.code().name(), "cannot detach");
             }
         }
-        for execution in self.running.borrow_mut().drain() {
+        for (execution, _) in self.running.borrow_mut().drain() {
             self.gate.execution_lost(execution, self.runner.clone());
         }
     }
@@ -549,7 +562,7 @@ impl Shell {
     /// An execution of this connection, or one of this very process whose connection broke.
     async fn own_execution(&self, id: &str) -> Result<ExecutionId, Trouble> {
         let execution = ExecutionId::parse(id).ok_or_else(|| unknown(id))?;
-        if self.running.borrow().contains(&execution) {
+        if self.running.borrow().contains_key(&execution) {
             return Ok(execution);
         }
         let story = self.gate.store.get(execution.into()).await?;

@@ -241,7 +241,7 @@ async fn dispatch(
                 let files = lines.take_files(submit.files.len()).ok_or_else(|| {
                     p::RpcError::from(Trouble::new(Code::BadRequest, "fewer descriptors came than files are named"))
                 })?;
-                reply(shell.submit(submit, files).await)
+                reply(shell.submit(submit, files, out).await)
             }
             Method::Advise => {
                 let submit: p::Submit = params(given)?;

@@ -5,6 +5,7 @@ use super::around;
 use super::dirs::Dirs;
 use super::identity::{Trusted, Trusts};
 use super::notify::Notifier;
+use super::peers::Lineages;
 use super::prepare::{Bench, Judged};
 use super::protocol as p;
 use super::trouble::Trouble;
@@ -73,6 +74,7 @@ pub struct Gate {
     trusts: RefCell<Trusts>,
     /// Who has asked for anything since the gate started.
     sessions: RefCell<Vec<Session>>,
+    pub lineages: Lineages,
     homes: RefCell<HashMap<u32, Option<PathBuf>>>,
     waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
     /// What clients wait for, with the text that only memory holds.
@@ -137,6 +139,7 @@ impl Gate {
             grants: RefCell::new(Arc::new(grants)),
             trusts: RefCell::new(trusts),
             sessions: RefCell::default(),
+            lineages: Lineages::default(),
             homes: RefCell::default(),
             waiters: RefCell::default(),
             waiting: RefCell::default(),

@@ -5,6 +5,7 @@
 //! What limits a text is counted inside `assess`; the clocks here are the last resort and far above honest cost, so
 //! that the answer does not depend on how busy the machine is.
 
+mod memory;
 mod pool;
 mod sys;
 mod wire;
@@ -15,6 +16,7 @@ pub use worker::maybe_worker;
 use crate::assess::catalogue::Additions;
 use crate::assess::{Assessment, Question, unanalysed};
 use crate::facts::limits::COMMAND_BYTES_MAX;
+use memory::Memory;
 use pool::{Lost, Pool};
 use std::path::PathBuf;
 
@@ -22,6 +24,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct Assessor {
     how: How,
+    memory: Memory,
 }
 
 #[derive(Debug)]
@@ -47,19 +50,21 @@ impl Assessor {
 
     /// Workers are `program`, which must call [`maybe_worker`] before anything else. They start when first needed.
     pub fn with_program(program: PathBuf, additions: &Additions) -> std::io::Result<Assessor> {
-        Ok(Assessor { how: How::Workers(Pool::new(program, additions)?) })
+        Ok(Assessor { how: How::Workers(Pool::new(program, additions)?), memory: Memory::default() })
     }
 
     /// Assesses on the calling thread: for unit tests, whose program cannot be a worker.
     #[cfg(test)]
     pub fn inside() -> Assessor {
-        Assessor { how: How::Inside }
+        Assessor { how: How::Inside, memory: Memory::default() }
     }
 
     /// Total: a worker that dies or does not answer makes the text `unanalysed`.
     pub fn assess(&self, question: &Question) -> Assessment {
-        let mut answers = self.assess_many(std::slice::from_ref(question));
-        answers.pop().unwrap_or_else(|| unanalysed(question, "no answer came back"))
+        self.memory.recall(question, || {
+            let mut answers = self.assess_many(std::slice::from_ref(question));
+            answers.pop().unwrap_or_else(|| unanalysed(question, "no answer came back"))
+        })
     }
 
     /// The answer to each question, in order. The same as one by one, but without waiting in between.

@@ -2,11 +2,12 @@
 
 use super::argv::Call;
 use super::refusal::Refusal;
+use crate::authorize::FenceSpec;
 use crate::execute::signals;
 use crate::facts::Bytes;
 use crate::facts::codes::Code;
 use crate::gate::dirs::Dirs;
-use crate::gate::protocol::{FILE_CWD, Granted, Method, Need, Parked, Stdin, Submit, Submitted, Wait};
+use crate::gate::protocol::{Announced, FILE_CWD, Granted, Method, Need, Parked, Stdin, Submit, Submitted, Wait};
 use crate::gate::{Client, Trouble};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -67,17 +68,23 @@ fn stdin_kind() -> Stdin {
     }
 }
 
-/// Asks until there is an answer that ends the asking: a grant, or a refusal.
+/// Asks until there is an answer that ends the asking: a grant, or a refusal. `announced` gets the fence of what will
+/// probably be granted, and `None` where it was not: what it made ready goes.
 ///
 /// # Errors
 /// The refusal, APPROVAL_PENDING when the caller's patience is over, or what kept the gate from answering.
-pub fn obtain(dirs: &Dirs, asked: &Asked, cwd: BorrowedFd<'_>) -> Result<(Client, Granted), Refusal> {
+pub fn obtain(
+    dirs: &Dirs,
+    asked: &Asked,
+    cwd: BorrowedFd<'_>,
+    announced: &mut dyn FnMut(Option<FenceSpec>),
+) -> Result<(Client, Granted), Refusal> {
     let mut patience: Option<Instant> = None;
     let mut returns = 0;
     loop {
         let mut gate = Client::requester(dirs)?;
         let moved = dirs.moved();
-        match submit_and_wait(&mut gate, asked, cwd, &mut patience, moved) {
+        match submit_and_wait(&mut gate, asked, cwd, &mut patience, moved, announced) {
             Ok(granted) => return Ok((gate, granted)),
             // Only while parked: a row is kept, so asking again cannot run anything twice.
             Err(Stopped::Trouble(trouble))
@@ -109,8 +116,9 @@ fn submit_and_wait(
     cwd: BorrowedFd<'_>,
     patience: &mut Option<Instant>,
     moved: bool,
+    announced: &mut dyn FnMut(Option<FenceSpec>),
 ) -> Result<Granted, Stopped> {
-    let mut answer = submit(gate, asked, cwd)?;
+    let mut answer = submit(gate, asked, cwd, announced)?;
     loop {
         let parked = match answer {
             Submitted::Granted(granted) => return Ok(granted),
@@ -121,6 +129,7 @@ fn submit_and_wait(
             }
             Submitted::Parked(parked) => parked,
         };
+        announced(None);
         let until = *patience.get_or_insert_with(|| Instant::now() + Duration::from_millis(parked.park_wait_ms));
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -141,13 +150,20 @@ fn last_words(parked: &Parked, moved: bool) -> String {
 }
 
 /// Submits; opens what the gate could not read itself, with the caller's eyes.
-fn submit(gate: &mut Client, asked: &Asked, cwd: BorrowedFd<'_>) -> Result<Submitted, Trouble> {
+fn submit(
+    gate: &mut Client,
+    asked: &Asked,
+    cwd: BorrowedFd<'_>,
+    announced: &mut dyn FnMut(Option<FenceSpec>),
+) -> Result<Submitted, Trouble> {
     let mut submit = asked.0.clone();
     let mut opened: Vec<File> = Vec::new();
     for _ in 0..NEEDS_MAX {
         let mut descriptors = vec![cwd];
         descriptors.extend(opened.iter().map(AsFd::as_fd));
-        let answer = gate.call_within(Method::Submit, &submit, &descriptors, crate::gate::client::ANSWER_WITHIN)?;
+        let within = crate::gate::client::ANSWER_WITHIN;
+        let mut heard = |one: Announced| announced(Some(*one.fence));
+        let answer = gate.call_hearing(Method::Submit, &submit, &descriptors, within, &mut heard)?;
         let Submitted::Need(Need { files }) = answer else { return Ok(answer) };
         let before = opened.len();
         for path in files.into_iter().take(FILES_MAX.saturating_sub(before)) {

@@ -177,7 +177,7 @@ fn begin(call: Call, signals: Signals) -> Result<Job, Refusal> {
     let dirs = Dirs::find()?;
     let cwd = once::open_cwd()?;
     detach::read_nothing().map_err(FenceError::Fork)?;
-    let (mut gate, granted) = asking::obtain(&dirs, &Asked::of(&call), cwd.as_fd())?;
+    let (mut gate, granted) = asking::obtain(&dirs, &Asked::of(&call), cwd.as_fd(), &mut |_| {})?;
     let fence = once::fence_of(&granted);
     if !fence.job {
         let next = "Give `tollgate job start [--max TIME] -- COMMAND` as the whole command";

@@ -33,27 +33,54 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
     let dirs = Dirs::find()?;
     let cwd = open_cwd()?;
     let asked = Asked::of(&call);
-    let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd())?; // judged, perhaps parked: the only wait
+    let make_ready = |fence: FenceSpec, pins| Ready::of(&call, &cwd, &signals, fence, pins);
+    let mut early = None; // made ready while the grant is recorded; dropped without one, it has run nothing
+    let announced = &mut |fence: Option<FenceSpec>| early = fence.map(|fence| make_ready(fence, Vec::new()));
+    let (mut gate, granted) = asking::obtain(&dirs, &asked, cwd.as_fd(), announced)?; // judged, perhaps parked: the only wait
     if fence_of(&granted).job {
         let next = "Begin the command with `tollgate job start`";
         let refusal = Refusal::of(Code::CannotFence, "a job is started by the words that stand first", next);
         return Err(not_started(&mut gate, &granted, refusal));
     }
-    let spec = temporary::made(fence_of(&granted).clone());
-    if gate.is_off() && spec.class > Class::Read {
+    if gate.is_off() && fence_of(&granted).class > Class::Read {
         streams::say_err(GATE_OFF);
     }
-    let (limits, command) = (spec.limits, call.command.clone());
-    let watch = Watch::begin(&spec);
     let Pinned { pins, unpinned } = pinned(&mut gate, &granted)?;
-    let plan = Plan { argv: call.bash, env: environment(&command), cwd, spec, signals, pins };
-    let blocked = execute::prepare(plan).map_err(|why| not_started(&mut gate, &granted, why.into()))?;
+    let ready = match (early.take(), &granted) {
+        (Some(Ok(ready)), Granted::Claimed(claimed)) if ready.fence == *claimed.fence => Ok(ready),
+        (Some(Err(why)), Granted::Claimed(_)) => Err(why),
+        (_, _) => make_ready(fence_of(&granted).clone(), pins),
+    };
+    let Ready { fence, watch, blocked } = ready.map_err(|why| not_started(&mut gate, &granted, why.into()))?;
     unchanged(script).map_err(|why| not_started(&mut gate, &granted, why))?;
     let (claimed, ticket) = claim(&mut gate, granted)?; // recorded as about to run, or the child never does
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&dirs, &mut gate, &claimed, why))?;
     outcome.notes.extend(unpinned);
-    Ok(after(&dirs, &mut gate, &claimed, watch, outcome, &limits, &command))
+    Ok(after(&dirs, &mut gate, &claimed, watch, outcome, &fence.limits, &call.command))
+}
+
+/// A child inside its fence, and what is looked at again when it has ended.
+struct Ready {
+    fence: FenceSpec,
+    watch: Watch,
+    blocked: Blocked,
+}
+
+impl Ready {
+    fn of(
+        call: &Call,
+        cwd: &OwnedFd,
+        signals: &Signals,
+        fence: FenceSpec,
+        pins: Vec<pin::Copy>,
+    ) -> Result<Ready, FenceError> {
+        let spec = temporary::made(fence.clone());
+        let watch = Watch::begin(&spec);
+        let (argv, env, signals) = (call.bash.clone(), environment(&call.command), signals.clone());
+        let plan = Plan { argv, env, cwd: cwd.try_clone()?, spec, signals, pins };
+        Ok(Ready { fence, watch, blocked: execute::prepare(plan)? })
+    }
 }
 
 /// What follows a run: what appeared is set aside, a line is said where there is something to say, the outcome is told.

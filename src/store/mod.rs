@@ -362,6 +362,11 @@ impl Store {
         self.writer.call(Weight::Read, move |room| read::story(room, &prefix).map(Ok))
     }
 
+    /// What an execution was bound to; `None` where there is no such execution.
+    pub fn evidence_of(&self, execution: ExecutionId) -> Pending<Option<EvidenceFacts>> {
+        self.writer.call(Weight::Read, move |room| read::evidence_of(room.db, execution).map(Ok))
+    }
+
     /// Newest first: what was decided or executed. At most `HISTORY_ROWS_MAX`.
     pub fn history(&self, limit: usize, only_unknown: bool) -> Pending<Vec<HistoryRow>> {
         self.writer.call(Weight::Read, move |room| read::history(room, limit, only_unknown).map(Ok))

@@ -5,6 +5,7 @@ use crate::authorize::InstallKey;
 use crate::facts::codes::Code;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -50,6 +51,8 @@ pub fn network_name(magic: u64) -> Option<&'static str> {
 pub struct Place {
     path: PathBuf,
     dir: OwnedFd,
+    /// Whether the ballast was seen whole; only this process takes it away.
+    ballasted: Cell<bool>,
     _lock: OwnedFd,
 }
 
@@ -92,7 +95,7 @@ impl Place {
         }
         // The path without links, which the database's own check demands.
         let path = path.canonicalize().map_err(|e| unavailable(format_args!("{shown}: {e}")))?;
-        Ok(Place { path, dir, _lock: lock })
+        Ok(Place { path, dir, ballasted: Cell::new(false), _lock: lock })
     }
 
     /// Make or check the database's files; its path.
@@ -140,12 +143,15 @@ impl Place {
     /// Keep or give up the ballast, as the free room says. A ballast that cannot be made is only less room later.
     pub fn trim_ballast(&self, free: u64) {
         if free < BALLAST_BYTES {
+            self.ballasted.set(false);
             _ = rustix::fs::unlinkat(&self.dir, BALLAST, AtFlags::empty());
-        } else if free > RESERVE_BYTES + BALLAST_BYTES
+        } else if !self.ballasted.get()
+            && free > RESERVE_BYTES + BALLAST_BYTES
             && let Ok(file) = plain_file(&self.dir, BALLAST)
-            && rustix::fs::fstat(&file).is_ok_and(|stat| (stat.st_size as u64) < BALLAST_BYTES)
         {
-            _ = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, BALLAST_BYTES);
+            let whole = rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_size as u64 >= BALLAST_BYTES)
+                || rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, BALLAST_BYTES).is_ok();
+            self.ballasted.set(whole);
         }
     }
 }

@@ -350,6 +350,17 @@ pub fn resolve(db: &Connection, prefix: &IdPrefix) -> Result<RequestId, StoreErr
     Err(StoreError::new(Code::UnknownRequest, format!("no id begins with {shown}")))
 }
 
+/// What an execution was bound to.
+pub fn evidence_of(db: &Connection, execution: ExecutionId) -> Result<Option<EvidenceFacts>, StoreError> {
+    let sql = "SELECT r.evidence_manifest, r.evidence FROM executions e JOIN requests r ON r.id = e.request
+        WHERE e.id = ?1";
+    let damaged = || StoreError::corrupt(format!("the evidence of {execution} is not what was hashed"));
+    one(db, sql, [execution.as_str()], |raw| {
+        let evidence = Evidence::stored(raw.get(0)?, raw.digest(1)?).ok_or_else(damaged)?;
+        evidence.facts().map_err(|_| damaged())
+    })
+}
+
 /// Everything about one request; what it is about is read from the bytes that were hashed.
 pub fn story(room: &Room<'_>, prefix: &IdPrefix) -> Result<Story, StoreError> {
     let id = resolve(room.db, prefix)?;

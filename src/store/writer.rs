@@ -127,7 +127,15 @@ impl Writer {
     pub fn start(db: Connection, place: Place, chain: Chain, boot_id: BootId) -> Result<Writer, StoreError> {
         let (queue, jobs) = sync_channel(QUEUE_CALLS_MAX);
         let locked_down = Arc::new(AtomicBool::new(read_lockdown(&db)?));
-        let desk = Desk { db, place, chain, memory: Memory::default(), locked_down: locked_down.clone(), broken: None };
+        let desk = Desk {
+            db,
+            place,
+            chain,
+            memory: Memory::default(),
+            locked_down: locked_down.clone(),
+            synced: None,
+            broken: None,
+        };
         let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || desk.work(&jobs))
@@ -196,6 +204,8 @@ struct Desk {
     chain: Chain,
     memory: Memory,
     locked_down: Arc<AtomicBool>,
+    /// Whether a commit waits for the disk, once that was said.
+    synced: Option<bool>,
     /// Damage was seen: nothing is answered from this database any more, and the file is kept.
     broken: Option<StoreError>,
 }
@@ -293,10 +303,12 @@ impl Desk {
         answers: &mut Vec<Answer>,
     ) -> Result<(), StoreError> {
         let mut damage = Ok(());
-        if writes {
+        if writes && self.synced != Some(full) {
+            self.synced = None;
             self.db.execute_batch(if full { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=NORMAL" })?;
+            self.synced = Some(full);
         }
-        self.db.execute_batch(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
+        self.cached(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
         for job in batch {
             let before = self.chain;
             self.cached("SAVEPOINT call")?;

@@ -209,8 +209,11 @@ impl Room {
             }
         }
 
-        let session = spec.temporary.as_ref().map(|dir| Bind::of(dir.path(), true, None)).transpose()?;
-        let overlay = match (&spec.temporary, spec.writes()) {
+        let is_empty = |dir: &Bytes| std::fs::read_dir(dir.path()).is_ok_and(|mut entries| entries.next().is_none());
+        // Of an empty directory nothing would show through the layer: without one, the start is faster.
+        let temporary = spec.temporary.as_ref().filter(|dir| spec.writes() || !is_empty(dir));
+        let session = temporary.map(|dir| Bind::of(dir.path(), true, None)).transpose()?;
+        let overlay = match (temporary, spec.writes()) {
             (Some(lower), false) => Some(overlay_options(lower)?),
             (Some(_) | None, _) => None,
         };

@@ -42,6 +42,12 @@ pub enum When {
         argument: u8,
         value: u32,
     },
+    /// The argument has one of these bits, and is not exactly this.
+    BitsBut {
+        argument: u8,
+        mask: u32,
+        but: u32,
+    },
 }
 
 /// One refused call.
@@ -249,7 +255,7 @@ pub const READ_OLD: &[Row] = &[];
 
 /// In the read class told and let through: what would change a file, where the mounts and rules refuse it anyway.
 pub const WATCHED: &[Row] = &[
-    when("openat", libc::SYS_openat, bits(2, WRITES)),
+    when("openat", libc::SYS_openat, writes(2)),
     never("mkdirat", libc::SYS_mkdirat),
     never("unlinkat", libc::SYS_unlinkat),
     never("renameat2", libc::SYS_renameat2),
@@ -261,7 +267,7 @@ pub const WATCHED: &[Row] = &[
 /// The same, where the architecture has them.
 #[cfg(target_arch = "x86_64")]
 pub const WATCHED_OLD: &[Row] = &[
-    when("open", libc::SYS_open, bits(1, WRITES)),
+    when("open", libc::SYS_open, writes(1)),
     never("creat", libc::SYS_creat),
     never("mkdir", libc::SYS_mkdir),
     never("rmdir", libc::SYS_rmdir),
@@ -277,6 +283,13 @@ pub const WATCHED_OLD: &[Row] = &[];
 
 /// Whoever opens a file like this means to change it.
 const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC).cast_unsigned();
+/// Whoever opens one like this looks whether a terminal is there, as each bash does when it starts: telling of it would
+/// cost every command two switches between processes.
+const LOOKS_FOR_TERMINAL: u32 = (libc::O_RDWR | libc::O_NONBLOCK).cast_unsigned();
+
+const fn writes(argument: u8) -> When {
+    When::BitsBut { argument, mask: WRITES, but: LOOKS_FOR_TERMINAL }
+}
 
 /// Which families `socket()` gives out. The rest is refused: an allow-list, because families keep being added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -387,6 +400,7 @@ pub fn fate(wanted: Wanted, call: c_long, arguments: [u64; 6]) -> Fate {
                 When::Bits { argument, mask } => low(argument) & mask != 0,
                 When::Is { argument, mask, value } => low(argument) & mask == value,
                 When::IsNot { argument, value } => low(argument) != value,
+                When::BitsBut { argument, mask, but } => low(argument) & mask != 0 && low(argument) != but,
             }
     };
     match wanted.rows().find(applies) {
@@ -422,30 +436,45 @@ pub fn filter(wanted: Wanted) -> Vec<sock_filter> {
     for row in wanted.watched() {
         add(row.call, &tested(row.when, step(RETURN, TELL)));
     }
-    let bodies: Vec<(u32, Vec<sock_filter>)> = bodies.into_iter().collect();
-    search(&bodies, &mut out);
+    search(&spans(bodies), &mut out);
     out
 }
 
-/// Expects the call's number in the accumulator; always ends in an answer.
-fn search(bodies: &[(u32, Vec<sock_filter>)], out: &mut Vec<sock_filter>) {
-    match bodies {
-        [] => out.push(step(RETURN, ALLOW)),
-        [(call, body)] => {
-            out.push(branch(JUMP_EQUAL, *call, 0, body.len() as u8));
-            out.extend_from_slice(body);
-            out.push(step(RETURN, ALLOW));
+/// Neighbouring numbers with one answer, each under the first of them; all numbers are in one.
+fn spans(bodies: BTreeMap<u32, Vec<sock_filter>>) -> Vec<(u32, Vec<sock_filter>)> {
+    let allowed = vec![step(RETURN, ALLOW)];
+    let mut spans = vec![(0, allowed.clone())];
+    for (call, mut body) in bodies {
+        if !matches!(body[..], [sock_filter { code: RETURN, .. }]) {
+            body.push(step(RETURN, ALLOW));
         }
-        _ => {
-            let (below, above) = bodies.split_at(bodies.len() / 2);
-            let mut first = Vec::new();
-            search(below, &mut first);
-            // A short branch around a long jump: the lower half may be longer than a branch reaches.
-            out.extend([branch(JUMP_AT_LEAST, above[0].0, 0, 1), step(JUMP, first.len() as u32)]);
-            out.append(&mut first);
-            search(above, out);
-        }
+        // What was put here to end the span before begins with this call instead.
+        spans.pop_if(|(first, _)| *first == call);
+        spans.extend([(call, body), (call + 1, allowed.clone())]);
     }
+    spans.dedup_by(|(_, next), (_, before)| {
+        next.len() == before.len()
+            && next.iter().zip(before).all(|(a, b)| (a.code, a.jt, a.jf, a.k) == (b.code, b.jt, b.jf, b.k))
+    });
+    spans
+}
+
+/// Expects the call's number in the accumulator; always ends in an answer. The kernel translates the filter for every
+/// command anew, so that a short one is a fast start.
+fn search(spans: &[(u32, Vec<sock_filter>)], out: &mut Vec<sock_filter>) {
+    if let [(_, body)] = spans {
+        return out.extend_from_slice(body);
+    }
+    let (below, above) = spans.split_at(spans.len() / 2);
+    let mut first = Vec::new();
+    search(below, &mut first);
+    match u8::try_from(first.len()) {
+        Ok(short) => out.push(branch(JUMP_AT_LEAST, above[0].0, short, 0)),
+        // A short branch around a long jump: the lower half is longer than a branch reaches.
+        Err(_) => out.extend([branch(JUMP_AT_LEAST, above[0].0, 0, 1), step(JUMP, first.len() as u32)]),
+    }
+    out.append(&mut first);
+    search(above, out);
 }
 
 /// Answers where the arguments are what the row says, else goes on behind itself.
@@ -461,6 +490,12 @@ fn tested(when: When, answer: sock_filter) -> Vec<sock_filter> {
         When::IsNot { argument, value } => {
             vec![step(LOAD, argument_low(argument)), branch(JUMP_EQUAL, value, 1, 0), answer]
         }
+        When::BitsBut { argument, mask, but } => vec![
+            step(LOAD, argument_low(argument)),
+            branch(JUMP_EQUAL, but, 2, 0),
+            branch(JUMP_BITS, mask, 0, 1),
+            answer,
+        ],
     }
 }
 
@@ -553,7 +588,9 @@ mod tests {
         let mut arguments = [0; 6];
         match when {
             When::Always => {}
-            When::Bits { argument, mask } => arguments[usize::from(argument)] = mask & mask.wrapping_neg(),
+            When::Bits { argument, mask } | When::BitsBut { argument, mask, .. } => {
+                arguments[usize::from(argument)] = mask & mask.wrapping_neg();
+            }
             When::Is { argument, value, .. } => arguments[usize::from(argument)] = value,
             When::IsNot { argument, value } => arguments[usize::from(argument)] = value + 1,
         }
@@ -581,7 +618,7 @@ mod tests {
                         arguments[usize::from(argument)] = value;
                         arguments
                     }
-                    When::Bits { .. } => [0; 6],
+                    When::Bits { .. } | When::BitsBut { .. } => [0; 6],
                     When::Is { .. } => [0x7F; 6],
                 };
                 let again = wanted.rows().any(|other| other.call == row.call && other.when == When::Always);
