@@ -4,6 +4,7 @@ mod agent;
 mod agents;
 mod approver_key;
 mod asking_for_more;
+mod audit_tamper;
 mod battery;
 mod console_contract;
 mod crash_matrix;

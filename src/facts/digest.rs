@@ -41,6 +41,11 @@ macro_rules! thirty_two_bytes {
                 Some($name(unhex(text)?.try_into().ok()?))
             }
 
+            /// With these bytes.
+            pub fn from_bytes(bytes: [u8; 32]) -> $name {
+                $name(bytes)
+            }
+
             /// The raw 32 bytes.
             pub fn as_bytes(&self) -> &[u8; 32] {
                 &self.0

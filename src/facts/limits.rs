@@ -74,6 +74,13 @@ pub const PINS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub const PENDING_ROWS_MAX: usize = 500;
 /// One audit record as a line of JSON.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 * 1024;
+/// A checkpoint vouches for the audit chain at the latest after so many lines, or so long after a line.
+pub const AUDIT_CHECKPOINT_LINES: u64 = 256;
+pub const AUDIT_CHECKPOINT_S: u64 = 60;
+/// A key that signs checkpoints is replaced by a new one after this long: 30 days.
+pub const AUDIT_EPOCH_S: u64 = 30 * 24 * 60 * 60;
+/// Checkpoints in one answer of the gate.
+pub const AUDIT_CHECKPOINTS_MAX: usize = 500;
 /// Lines of the audit chain in one answer of the gate: escaped once more, each can become two.
 pub const AUDIT_LINES_MAX: usize = 100;
 /// `history --limit`.
@@ -82,6 +89,7 @@ pub const HISTORY_ROWS_DEFAULT: usize = 50;
 
 // A command escaped as JSON (6 bytes for one, at worst) must fit a line beside the environment.
 const _: () = assert!(AUDIT_LINES_MAX * AUDIT_LINE_BYTES_MAX * 2 < LINE_BYTES_MAX);
+const _: () = assert!(AUDIT_CHECKPOINTS_MAX * 4096 < LINE_BYTES_MAX);
 const _: () = assert!(COMMAND_BYTES_MAX * 6 < LINE_BYTES_MAX / 2);
 const _: () = assert!(COMMAND_BYTES_MAX <= SCRIPT_BYTES_MAX && SCRIPT_BYTES_MAX * 6 < LINE_BYTES_MAX);
 const _: () = assert!(LEASE_TTL_DESTRUCTIVE_S <= LEASE_TTL_S && PARK_WAIT_S < REQUEST_TTL_S);

@@ -10,7 +10,9 @@ use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, Digest, IdPrefix, Proof, Reconciled, Request, RequestId, Session};
 use crate::execute::watch;
 use crate::facts::codes::Code;
-use crate::facts::limits::{AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX};
+use crate::facts::limits::{
+    AUDIT_CHECKPOINTS_MAX, AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX,
+};
 use crate::record::visible;
 use crate::store::{DENY_FOR_S_MAX, Decide, Decided as Voted, Story, TrustRow, Verb};
 use std::cell::{Cell, RefCell};
@@ -362,7 +364,28 @@ impl Desk {
                 format!("Give `from` 1 or more and a limit from 1 to {AUDIT_LINES_MAX}"),
             ));
         }
-        Ok(p::AuditLinesAnswer { lines: self.gate.store.audit_lines(list.from, limit).await? })
+        let rows = self.gate.store.audit_lines(list.from, limit).await?;
+        let next = rows.last().map(|(seq, _)| seq + 1);
+        Ok(p::AuditLinesAnswer { lines: rows.into_iter().map(|(_, line)| line).collect(), next })
+    }
+
+    /// Checkpoints as they were signed, as many as fit an answer.
+    pub async fn audit_checkpoints(&self, list: p::AuditCheckpoints) -> Result<p::AuditCheckpointsAnswer, Trouble> {
+        self.untainted()?;
+        let store = &self.gate.store;
+        if list.make {
+            store.anchor().await?;
+        }
+        let rows = store.checkpoints(list.after, AUDIT_CHECKPOINTS_MAX).await?;
+        let last = rows.last().map_or(list.after, |(size, _)| *size);
+        let (key, places) = store.anchored_by().await?;
+        Ok(p::AuditCheckpointsAnswer {
+            notes: rows.into_iter().map(|(_, note)| note).collect(),
+            last,
+            pruned: store.pruned().await?,
+            key: key.to_string(),
+            places: places.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        })
     }
 
     /// The policy in force, which may be an older one than the files say.

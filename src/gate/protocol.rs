@@ -81,6 +81,7 @@ methods! {
     Lockdown = "gate.lockdown", Some(Socket::Approve);
     Status = "gate.status", Some(Socket::Approve);
     AuditLines = "audit.lines", Some(Socket::Approve);
+    AuditCheckpoints = "audit.checkpoints", Some(Socket::Approve);
     Policy = "policy.show", Some(Socket::Approve);
     Trust = "trust.add", Some(Socket::Approve);
     TrustList = "trust.list", Some(Socket::Approve);
@@ -979,6 +980,36 @@ pub struct AuditLines {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditLinesAnswer {
     pub lines: Vec<String>,
+    /// Where to go on; absent where there are no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// `audit.checkpoints`: who vouches for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditCheckpoints {
+    /// Only those about more lines than this.
+    #[serde(default)]
+    pub after: u64,
+    /// Make one about every line that there is first.
+    #[serde(default)]
+    pub make: bool,
+}
+
+/// The answer of `audit.checkpoints`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditCheckpointsAnswer {
+    /// Signed notes in their order; none where there are no more.
+    pub notes: Vec<String>,
+    /// How many lines the last of them is about.
+    pub last: u64,
+    /// The last line that was pruned, and the edge of the tree up to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned: Option<(u64, String)>,
+    /// The key that signs now.
+    pub key: String,
+    /// The files outside the database that checkpoints go to.
+    pub places: Vec<String>,
 }
 
 /// The answer of `policy.show`.

@@ -276,6 +276,7 @@ async fn dispatch(
             | Method::Lockdown
             | Method::Status
             | Method::AuditLines
+            | Method::AuditCheckpoints
             | Method::Policy
             | Method::Trust
             | Method::TrustList
@@ -303,6 +304,7 @@ async fn dispatch(
             Method::Lockdown => reply(desk.lockdown(params(given)?).await),
             Method::Status => reply(desk.status().await),
             Method::AuditLines => reply(desk.audit_lines(params(given)?).await),
+            Method::AuditCheckpoints => reply(desk.audit_checkpoints(params(given)?).await),
             Method::Policy => reply(desk.policy()),
             Method::Trust => reply(desk.trust(params(given)?).await),
             Method::TrustList => reply(desk.trust_list().await),

@@ -14,11 +14,15 @@ pub fn boot_id() -> Result<BootId, StoreError> {
         .ok_or_else(|| StoreError::new(Code::StoreUnavailable, "/proc/sys/kernel/random/boot_id is no UUID"))
 }
 
+/// Milliseconds since 1970; 0 on a clock before it.
+pub fn wall_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
+}
+
 /// This moment. A wall clock before 1970 is read as 1970: then every deadline says that the clock went back.
 pub fn now(boot_id: &BootId) -> Now {
-    let wall_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
     let boot = clock_gettime(ClockId::Boottime);
-    Now { wall_ms, boot_ms: boot.tv_sec * 1000 + boot.tv_nsec / 1_000_000, boot_id: boot_id.clone() }
+    Now { wall_ms: wall_ms(), boot_ms: boot.tv_sec * 1000 + boot.tv_nsec / 1_000_000, boot_id: boot_id.clone() }
 }
 
 /// When this process started, in clock ticks since boot; `None` where it does not run.

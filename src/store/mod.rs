@@ -44,7 +44,9 @@
 //! ```
 
 mod alike;
+mod anchor;
 mod api;
+mod archive;
 mod clock;
 mod decisions;
 mod error;
@@ -63,7 +65,9 @@ mod trusts;
 mod writer;
 
 pub use alike::{DENY_FOR_S_MAX, LATELY_ROWS_MAX, Lately};
+pub use anchor::{OUTSIDE, PUBLIC};
 pub use api::{Claim, Decide, Decided, NewRequest, Parked, PastRow, PolicyText, Recovered, Requester, Swept, Verb};
+pub use archive::Archive;
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
 pub use policies::PAST_ROWS_MAX;
@@ -77,6 +81,7 @@ use crate::authorize::*;
 use crate::facts::codes::Code;
 use crate::facts::key::PublicKey;
 use crate::record::Redacted;
+use crate::record::audit::PublicKey;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -122,7 +127,8 @@ impl Store {
         let place = place::Place::open(dir)?;
         let key = place.key()?;
         let (db, chain) = schema::open(&place)?;
-        let writer = Writer::start(db, place, chain, clock::boot_id()?)?;
+        let anchor = anchor::Anchor::open(&db, &place, &key, chain)?;
+        let writer = Writer::start(db, place, chain, anchor, clock::boot_id()?)?;
         Ok(Store { writer: Arc::new(writer), key })
     }
 
@@ -487,8 +493,46 @@ impl Store {
         self.writer.call(Weight::Full, move |room| requests::lift(room, &by, &now))
     }
 
-    /// Lines of the audit chain from `seq` on, at most `limit`, without line ends, exactly as stored.
-    pub fn audit_lines(&self, from_seq: u64, limit: usize) -> Pending<Vec<String>> {
+    /// Let a checkpoint vouch for every line that there is.
+    ///
+    /// # Errors
+    /// `STORE_CORRUPT` where the lines are not those that were written; `AUDIT_UNAVAILABLE`.
+    pub fn anchor(&self) -> Pending<()> {
+        self.writer.call(Weight::Read, move |room| {
+            room.memory.errands.push(writer::Errand::Anchor);
+            Ok(Ok(()))
+        })
+    }
+
+    /// From now on checkpoints go to this directory as well; `None`: only beside the database.
+    ///
+    /// # Errors
+    /// `AUDIT_UNAVAILABLE` where that is not possible (then nothing new is taken in), `STORE_CORRUPT` where what lies
+    /// there is about another record.
+    pub fn anchor_also_in(&self, dir: Option<std::path::PathBuf>) -> Pending<()> {
+        self.writer.call(Weight::Read, move |room| {
+            room.memory.errands.push(writer::Errand::AlsoIn(dir));
+            Ok(Ok(()))
+        })
+    }
+
+    /// The key that signs checkpoints now, and the files outside the database that they go to.
+    pub fn anchored_by(&self) -> Pending<(PublicKey, Vec<std::path::PathBuf>)> {
+        self.writer.call(Weight::Read, |room| Ok(Ok((room.anchor.key(), room.anchor.places()))))
+    }
+
+    /// Checkpoints about more than `after` lines, as signed notes with the number of lines, in their order.
+    pub fn checkpoints(&self, after: u64, limit: usize) -> Pending<Vec<(u64, String)>> {
+        self.writer.call(Weight::Read, move |room| anchor::after(room.db, after, limit).map(Ok))
+    }
+
+    /// Up to which line the chain was pruned, with the edge of the tree over them; `None` where it begins with line 1.
+    pub fn pruned(&self) -> Pending<Option<(u64, String)>> {
+        self.writer.call(Weight::Read, move |room| anchor::pruned(room.db).map(Ok))
+    }
+
+    /// Lines of the audit chain from `seq` on, at most `limit`, with their numbers, without line ends, exactly as stored.
+    pub fn audit_lines(&self, from_seq: u64, limit: usize) -> Pending<Vec<(u64, String)>> {
         self.writer.call(Weight::Read, move |room| read::audit_lines(room.db, from_seq, limit).map(Ok))
     }
 

@@ -98,6 +98,22 @@ impl Place {
         Ok(Place { path, dir, ballasted: Cell::new(false), _lock: lock })
     }
 
+    /// The path without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a small private file of ours holds; `None` where it is not there.
+    pub fn private_text(&self, name: &str) -> Result<Option<String>, StoreError> {
+        if !check_if_there(&self.dir, name)? {
+            return Ok(None);
+        }
+        let mut text = String::new();
+        let read = File::from(plain_file(&self.dir, name)?).take(4096).read_to_string(&mut text);
+        read.map_err(|e| unavailable(format_args!("{name}: {e}")))?;
+        Ok(Some(text))
+    }
+
     /// Make or check the database's files; its path.
     pub fn database(&self) -> Result<PathBuf, StoreError> {
         plain_file(&self.dir, DATABASE)?;

@@ -424,9 +424,10 @@ pub fn grants(db: &Connection, now: &Now) -> Result<Vec<GrantRow>, StoreError> {
     })
 }
 
-pub fn audit_lines(db: &Connection, from_seq: u64, limit: usize) -> Result<Vec<String>, StoreError> {
+pub fn audit_lines(db: &Connection, from_seq: u64, limit: usize) -> Result<Vec<(u64, String)>, StoreError> {
     let (from, limit) = (i64::try_from(from_seq).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
-    many(db, "SELECT line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2", [from, limit], |raw| raw.get(0))
+    let sql = "SELECT seq, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
+    many(db, sql, [from, limit], |raw| Ok((raw.count(0)?, raw.get(1)?)))
 }
 
 pub fn audit_of(db: &Connection, request: RequestId) -> Result<Vec<String>, StoreError> {

@@ -12,6 +12,9 @@ use rusqlite_migration::{M, Migrations, SchemaVersion};
 /// Up to this size the whole file is checked when it is opened.
 const CHECKED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
+/// Stands in `meta` while rows may be removed for their age, inside one transaction.
+pub const PRUNING: &str = "pruning";
+
 /// The five columns of a deadline.
 const DEADLINE: &str = "from_wall INTEGER NOT NULL, until_wall INTEGER NOT NULL,
     from_boot INTEGER NOT NULL, until_boot INTEGER NOT NULL, boot_id TEXT NOT NULL";
@@ -147,6 +150,23 @@ fn first() -> String {
     sql
 }
 
+/// Checkpoints; and rows that may go, but only while the store prunes.
+fn second() -> String {
+    let mut sql = "CREATE TABLE checkpoints (size INTEGER PRIMARY KEY CHECK (size > 0), note TEXT NOT NULL,
+                   edge TEXT NOT NULL) STRICT;\n"
+        .to_owned();
+    sql += &fixed("checkpoints");
+    let states = [Request::TABLE, Lease::TABLE, Execution::TABLE, Proposal::TABLE];
+    for table in states.into_iter().chain(["audit", "decisions", "notes", "outcomes", "denials"]) {
+        sql += &format!(
+            "DROP TRIGGER {table}_kept; CREATE TRIGGER {table}_kept BEFORE DELETE ON {table}
+             WHEN NOT EXISTS (SELECT 1 FROM meta WHERE key = '{PRUNING}')
+             BEGIN SELECT RAISE(ABORT, '{table}: rows are kept'); END;\n"
+        );
+    }
+    sql
+}
+
 /// Rows of this table never change and never go.
 fn fixed(table: &str) -> String {
     format!(
@@ -204,8 +224,8 @@ fn check(db: &Connection, path: &std::path::Path) -> Result<(), StoreError> {
 }
 
 fn migrate(db: &mut Connection) -> Result<(), StoreError> {
-    let first = first();
-    let steps = vec![M::up(&first)];
+    let (first, second) = (first(), second());
+    let steps = vec![M::up(&first), M::up(&second)];
     let newest = steps.len();
     let migrations = Migrations::new(steps);
     let refused = |e: rusqlite_migration::Error| match e {

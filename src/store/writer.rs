@@ -1,6 +1,7 @@
 //! Who may write? One thread. It takes what is queued, runs each call in a savepoint of one immediate transaction,
 //! commits once, and answers only then. A call that fails takes back its own changes and nobody else's.
 
+use super::anchor::Anchor;
 use super::place::{Place, RESERVE_BYTES};
 use super::{Pending, StoreError, clock};
 use crate::authorize::{BootId, ExecutionId, Now, RequestId};
@@ -57,6 +58,17 @@ pub struct Memory {
     pub lockdown_touched: bool,
     /// What this batch has recorded.
     pub trail: Trail,
+    /// What is to be done with the checkpoints before this batch is answered.
+    pub errands: Vec<Errand>,
+}
+
+/// What is not done in the transaction of a call.
+#[derive(Debug)]
+pub enum Errand {
+    /// Let a checkpoint vouch for every line that there is.
+    Anchor,
+    /// Checkpoints go to this directory as well.
+    AlsoIn(Option<std::path::PathBuf>),
 }
 
 /// What a call may use while it runs.
@@ -64,6 +76,7 @@ pub struct Memory {
 pub struct Room<'a> {
     pub db: &'a Connection,
     pub memory: &'a mut Memory,
+    pub anchor: &'a Anchor,
     chain: &'a mut Chain,
 }
 
@@ -124,13 +137,20 @@ impl std::fmt::Debug for Job {
 
 impl Writer {
     /// Start the thread over an opened database.
-    pub fn start(db: Connection, place: Place, chain: Chain, boot_id: BootId) -> Result<Writer, StoreError> {
+    pub fn start(
+        db: Connection,
+        place: Place,
+        chain: Chain,
+        anchor: Anchor,
+        boot_id: BootId,
+    ) -> Result<Writer, StoreError> {
         let (queue, jobs) = sync_channel(QUEUE_CALLS_MAX);
         let locked_down = Arc::new(AtomicBool::new(read_lockdown(&db)?));
         let desk = Desk {
             db,
             place,
             chain,
+            anchor,
             memory: Memory::default(),
             locked_down: locked_down.clone(),
             synced: None,
@@ -202,6 +222,7 @@ struct Desk {
     db: Connection,
     place: Place,
     chain: Chain,
+    anchor: Anchor,
     memory: Memory,
     locked_down: Arc<AtomicBool>,
     /// Whether a commit waits for the disk, once that was said.
@@ -214,8 +235,12 @@ impl Desk {
     fn work(mut self, jobs: &Receiver<Job>) {
         let mut dirty = false;
         loop {
-            let first =
-                if dirty { jobs.recv_timeout(Duration::from_millis(IDLE_MS)) } else { jobs.recv().map_err(Into::into) };
+            let due = self.anchor.due_in();
+            let idle = dirty.then_some(Duration::from_millis(IDLE_MS));
+            let first = match due.into_iter().chain(idle).min() {
+                Some(wait) => jobs.recv_timeout(wait),
+                None => jobs.recv().map_err(Into::into),
+            };
             match first {
                 Ok(first) => {
                     let mut batch = vec![first];
@@ -228,11 +253,16 @@ impl Desk {
                     self.batch(batch);
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    self.anchor_if_due();
                     dirty = false;
                     // A log that cannot be copied now is copied later; it is complete as it is.
                     _ = self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => {
+                    // What cannot be anchored now is anchored after the next start.
+                    _ = self.anchor_now();
+                    return;
+                }
             }
         }
     }
@@ -260,14 +290,13 @@ impl Desk {
             Err(error) => {
                 self.chain = before;
                 self.memory.trail.clear();
+                self.memory.errands.clear();
                 // If this fails too there is no transaction any more, which is what is wanted.
                 _ = self.db.execute_batch("ROLLBACK");
-                if error.code() == Code::StoreCorrupt {
-                    self.broken = Some(error.clone());
-                    self.locked_down.store(true, Ordering::SeqCst);
-                }
+                self.damaged(error);
             }
         }
+        let committed = committed.and_then(|()| self.run_errands());
         refusals.drain(..answers.len()).for_each(drop);
         for answer in answers {
             answer(committed.clone().err());
@@ -275,23 +304,71 @@ impl Desk {
         if let Err(error) = committed {
             refusals.iter().for_each(|refuse| refuse(error.clone()));
         }
+        self.anchor_if_due();
     }
 
-    /// Refuse what would take something new in while the disk is nearly full.
-    fn admit(&self, batch: Vec<Job>) -> Vec<Job> {
+    /// After damage nothing is answered any more.
+    fn damaged(&mut self, error: &StoreError) {
+        if error.code() == Code::StoreCorrupt {
+            self.broken = Some(error.clone());
+            self.locked_down.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn run_errands(&mut self) -> Result<(), StoreError> {
+        for errand in std::mem::take(&mut self.memory.errands) {
+            match errand {
+                Errand::Anchor => self.anchor_now()?,
+                Errand::AlsoIn(dir) => self.anchor.also_in(&self.db, dir.as_deref())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn anchor_if_due(&mut self) {
+        if self.broken.is_none() && self.anchor.is_due(self.chain) {
+            // It is tried again: the lines are there, and nothing new is taken in where the disk is full.
+            _ = self.anchor_now();
+        }
+    }
+
+    /// A checkpoint about every line, in a transaction of its own that survives a power cut.
+    fn anchor_now(&mut self) -> Result<(), StoreError> {
+        if self.broken.is_some() || !self.anchor.lags(self.chain) {
+            return self.broken.clone().map_or(Ok(()), Err);
+        }
+        let made = self.db.execute_batch("PRAGMA synchronous=FULL; BEGIN IMMEDIATE").map_err(StoreError::from);
+        let made = made.and_then(|()| self.anchor.make(&self.db, self.chain)).and_then(|()| self.cached("COMMIT"));
+        match &made {
+            Ok(()) => self.anchor.committed(),
+            Err(error) => {
+                tracing::error!(%error, "no checkpoint could be made");
+                self.anchor.later();
+                // As above.
+                _ = self.db.execute_batch("ROLLBACK");
+                self.damaged(error);
+            }
+        }
+        made
+    }
+
+    /// Refuse what would take something new in while the disk is nearly full, or while nobody vouches for the record.
+    fn admit(&mut self, batch: Vec<Job>) -> Vec<Job> {
         if !batch.iter().any(|job| job.weight != Weight::Read) {
             return batch;
         }
+        let batch = match self.anchor.publish() {
+            Some(error) => without_intake(batch, &error),
+            None => batch,
+        };
         let Some(free) = self.place.free_bytes() else { return batch };
         self.place.trim_ballast(free);
         if free >= RESERVE_BYTES {
             return batch;
         }
-        let (refused, kept): (Vec<_>, Vec<_>) = batch.into_iter().partition(|job| job.weight.admits());
         let error =
             StoreError::new(Code::StoreFull, format!("{free} bytes are free, {RESERVE_BYTES} are kept in reserve"));
-        refused.iter().for_each(|job| (job.refuse)(error.clone()));
-        kept
+        without_intake(batch, &error)
     }
 
     /// An error means that the whole batch is taken back.
@@ -312,7 +389,8 @@ impl Desk {
         for job in batch {
             let before = self.chain;
             self.cached("SAVEPOINT call")?;
-            let mut room = Room { db: &self.db, memory: &mut self.memory, chain: &mut self.chain };
+            let mut room =
+                Room { db: &self.db, memory: &mut self.memory, anchor: &self.anchor, chain: &mut self.chain };
             let Ran { keep, answer } = (job.run)(&mut room);
             answers.push(answer);
             if let Err(error) = keep {
@@ -350,6 +428,13 @@ impl Desk {
             self.locked_down.store(read_lockdown(&self.db).unwrap_or(true), Ordering::SeqCst);
         }
     }
+}
+
+/// Refuses the calls that would take something new in; the others.
+fn without_intake(batch: Vec<Job>, error: &StoreError) -> Vec<Job> {
+    let (refused, kept): (Vec<_>, Vec<_>) = batch.into_iter().partition(|job| job.weight.admits());
+    refused.iter().for_each(|job| (job.refuse)(error.clone()));
+    kept
 }
 
 /// Whether the flag stands in the database.

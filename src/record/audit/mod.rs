@@ -1,8 +1,17 @@
-//! Was the record changed? One record is one line of JSON that holds the SHA-256 of the line before it.
+//! Is the record what it was? One record is one line of JSON that holds the SHA-256 of the line before it; signed
+//! checkpoints vouch for all lines up to theirs.
 //!
 //! A line is stored exactly as it is exported, at most `AUDIT_LINE_BYTES_MAX` long, with its fields in this order:
 //! `v seq prev at what request body`. A body that would not fit goes before its record as lines `part`, whose texts
 //! joined are the body. Nothing in this file writes: the store appends lines in the transaction they record.
+
+mod checkpoint;
+mod merkle;
+mod verify;
+
+pub use checkpoint::{Checkpoint, NOTE_BYTES_MAX, PublicKey, Signer, notes};
+pub use merkle::Tree;
+pub use verify::{Anchors, Finding, Links, PRUNED, Trust, Verifier, linked};
 
 use crate::facts::limits::AUDIT_LINE_BYTES_MAX;
 use crate::facts::{Digest, RequestId};
@@ -142,60 +151,6 @@ fn chunks(text: &str) -> Vec<&str> {
     out
 }
 
-/// What a check of the chain found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Finding {
-    /// Every line is where and what it was; the last one is this.
-    Intact { end: Chain },
-    /// Line `seq` is not what it was when the next one, or the anchor, was made.
-    Edited { seq: u64 },
-    /// Line `expected` is missing; `found` came instead.
-    Gap { expected: u64, found: u64 },
-    /// Line `seq`, or what stands in its place, is not a record.
-    Malformed { seq: u64 },
-    /// The anchor is about line `anchored`; the lines end before it.
-    Truncated { anchored: u64, last: u64 },
-    /// All is well up to the anchor; nothing vouches for what comes after it.
-    UnanchoredTail { anchored: u64, last: u64 },
-}
-
-/// Check lines (without their ends) from the first one on. `anchor` is what is known from elsewhere about one line:
-/// without it, a cut tail cannot be told from a chain that never was longer.
-pub fn verify<'a>(lines: impl IntoIterator<Item = &'a [u8]>, anchor: Option<Chain>) -> Finding {
-    let mut chain = Chain::NEW;
-    for line in lines {
-        let expected = chain.seq + 1;
-        if line.len() > AUDIT_LINE_BYTES_MAX {
-            return Finding::Malformed { seq: expected };
-        }
-        let Ok(record) = serde_json::from_slice::<Record>(line) else {
-            return Finding::Malformed { seq: expected };
-        };
-        // The bytes are the record: another spelling of the same JSON is another line.
-        let same = serde_json::to_vec(&record).is_ok_and(|bytes| bytes == line);
-        if !same || record.v != 1 {
-            return Finding::Malformed { seq: expected };
-        }
-        if record.seq != expected {
-            return Finding::Gap { expected, found: record.seq };
-        }
-        if record.prev != chain.head {
-            // The first line has nothing before it: then it is the one that was changed.
-            return Finding::Edited { seq: chain.seq.max(1) };
-        }
-        chain = Chain { seq: expected, head: Digest::of(line) };
-        if anchor.is_some_and(|anchor| anchor.seq == chain.seq && anchor.head != chain.head) {
-            return Finding::Edited { seq: chain.seq };
-        }
-    }
-    match anchor {
-        Some(anchor) if anchor.seq > chain.seq => Finding::Truncated { anchored: anchor.seq, last: chain.seq },
-        Some(anchor) if anchor.seq < chain.seq => Finding::UnanchoredTail { anchored: anchor.seq, last: chain.seq },
-        Some(_) | None => Finding::Intact { end: chain },
-    }
-}
-
 /// The records of these lines with their bodies whole; a body whose parts are not all there keeps its reference.
 pub fn records<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Record> {
     let mut waiting: BTreeMap<(Digest, usize), String> = BTreeMap::new();
@@ -235,8 +190,8 @@ mod tests {
             .collect()
     }
 
-    fn check(lines: &[String], anchor: Option<Chain>) -> Finding {
-        verify(lines.iter().map(|line| line.as_bytes()), anchor)
+    fn check(lines: &[String]) -> Result<Chain, Finding> {
+        linked(lines.iter().map(|line| line.as_bytes()))
     }
 
     #[test]
@@ -249,43 +204,33 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_tampering_has_its_own_finding() {
+    fn each_broken_link_has_its_own_finding() {
         let whole = chain_of(9);
-        let end = Chain::after(&whole[8]).unwrap();
-        assert_eq!(check(&whole, None), Finding::Intact { end });
-        assert_eq!(check(&whole, Some(end)), Finding::Intact { end });
-        assert_eq!(check(&[], None), Finding::Intact { end: Chain::NEW });
+        assert_eq!(check(&whole), Ok(Chain::after(&whole[8]).unwrap()));
+        assert_eq!(check(&[]), Ok(Chain::NEW));
 
         let mut edited = whole.clone();
         edited[3] = edited[3].replace("\"i\":4", "\"i\":5");
-        assert_eq!(check(&edited, None), Finding::Edited { seq: 4 });
+        assert_eq!(check(&edited), Err(Finding::Edited { seq: 4, until: 4 }));
         let mut first = whole.clone();
         first[0] = first[0].replacen("0000", "0001", 1);
-        assert_eq!(check(&first, None), Finding::Edited { seq: 1 });
-        let mut last = whole.clone();
-        last[8] = last[8].replace("\"i\":9", "\"i\":8");
-        assert!(matches!(check(&last, None), Finding::Intact { .. }), "only an anchor can tell");
-        assert_eq!(check(&last, Some(end)), Finding::Edited { seq: 9 });
+        assert_eq!(check(&first), Err(Finding::Edited { seq: 1, until: 1 }));
 
         let mut deleted = whole.clone();
         deleted.remove(4);
-        assert_eq!(check(&deleted, None), Finding::Gap { expected: 5, found: 6 });
+        assert_eq!(check(&deleted), Err(Finding::Gap { expected: 5, found: 6 }));
         let mut swapped = whole.clone();
         swapped.swap(2, 3);
-        assert_eq!(check(&swapped, None), Finding::Gap { expected: 3, found: 4 });
+        assert_eq!(check(&swapped), Err(Finding::Gap { expected: 3, found: 4 }));
         let mut inserted = whole.clone();
         inserted.insert(2, whole[5].clone());
-        assert_eq!(check(&inserted, None), Finding::Gap { expected: 3, found: 6 });
-        assert_eq!(check(&whole[1..], None), Finding::Gap { expected: 1, found: 2 });
-
-        assert_eq!(check(&whole[..5], Some(end)), Finding::Truncated { anchored: 9, last: 5 });
-        let early = Chain::after(&whole[4]).unwrap();
-        assert_eq!(check(&whole, Some(early)), Finding::UnanchoredTail { anchored: 5, last: 9 });
+        assert_eq!(check(&inserted), Err(Finding::Gap { expected: 3, found: 6 }));
+        assert_eq!(check(&whole[1..]), Err(Finding::Gap { expected: 1, found: 2 }));
 
         for bad in ["", "{}", "not json", &whole[6].replace(",\"body\"", ", \"body\"")] {
             let mut lines = whole.clone();
             lines[6] = bad.to_owned();
-            assert_eq!(check(&lines, None), Finding::Malformed { seq: 7 }, "{bad}");
+            assert_eq!(check(&lines), Err(Finding::Malformed { seq: 7 }), "{bad}");
         }
     }
 
@@ -297,7 +242,7 @@ mod tests {
             let lines: Vec<String> =
                 chain.append(5, "test.large", None, body.clone()).unwrap().into_iter().map(|(_, line)| line).collect();
             prop_assert!(lines.iter().all(|line| line.len() <= AUDIT_LINE_BYTES_MAX && !line.contains('\n')));
-            prop_assert_eq!(check(&lines, Some(chain)), Finding::Intact { end: chain });
+            prop_assert_eq!(check(&lines), Ok(chain));
             let back = records(lines.iter().map(String::as_str));
             prop_assert_eq!(back.len(), 1);
             prop_assert_eq!(&back[0].body, &body);
