@@ -151,13 +151,15 @@ pub struct Verifier<'a> {
     anchored: u64,
     /// Up to which line the record says that it was pruned.
     pruned: u64,
+    /// A checkpoint did not hold; the next line's link may tell more exactly.
+    suspect: Option<Finding>,
 }
 
 impl<'a> Verifier<'a> {
     /// `cut` is the tree over the lines that were pruned, where it is known.
     pub fn new(anchors: &'a Anchors, cut: Option<Tree>) -> Verifier<'a> {
         let tree = Some(cut.unwrap_or(Tree::EMPTY));
-        Verifier { anchors, links: Links::after(Chain::NEW), tree, first: None, anchored: 0, pruned: 0 }
+        Verifier { anchors, links: Links::after(Chain::NEW), tree, first: None, anchored: 0, pruned: 0, suspect: None }
     }
 
     /// The next line, without its end.
@@ -168,7 +170,14 @@ impl<'a> Verifier<'a> {
         if self.first.is_none() {
             self.begin(line)?;
         }
-        let record = self.links.line(line).map_err(|finding| match finding {
+        let linked = self.links.line(line);
+        if let Some(suspect) = self.suspect.take() {
+            return Err(match linked {
+                Err(exact @ Finding::Edited { .. }) => exact,
+                Ok(_) | Err(_) => suspect,
+            });
+        }
+        let record = linked.map_err(|finding| match finding {
             // An anchor vouches for what is before: then it is this line that was changed.
             Finding::Edited { seq, .. } if seq == self.anchored => Finding::Edited { seq: seq + 1, until: seq + 1 },
             other => other,
@@ -184,7 +193,8 @@ impl<'a> Verifier<'a> {
         if let Some(known) = self.anchors.known.get(&end.seq) {
             let root = self.tree.as_ref().map(Tree::root);
             if known.iter().any(|(said, head)| *head != end.head || root.is_some_and(|root| root != *said)) {
-                return Err(Finding::Edited { seq: self.anchored + 1, until: end.seq });
+                self.suspect = Some(Finding::Edited { seq: self.anchored + 1, until: end.seq });
+                return Ok(());
             }
             self.anchored = end.seq;
         }
@@ -211,6 +221,9 @@ impl<'a> Verifier<'a> {
 
     /// There are no more lines.
     pub fn end(self) -> Finding {
+        if let Some(suspect) = self.suspect {
+            return suspect;
+        }
         let (end, known) = (self.links.end(), self.anchors.last());
         let first = self.first.unwrap_or(1);
         if end.seq < known {

@@ -3,6 +3,7 @@
 //! In output a block without an end goes on to the end of the text. In a command it ends at the first line that cannot
 //! be part of a key, because whatever may run has to stay visible.
 
+use super::finder;
 use memchr::memmem;
 
 /// Between two lines.
@@ -75,8 +76,9 @@ impl Block {
 
 /// `-----BEGIN … PRIVATE KEY-----`: where it begins and ends.
 fn begin_marker(line: &[u8]) -> Option<(usize, usize)> {
+    finder!(BEGIN, b"-----BEGIN ");
     let mut from = 0;
-    while let Some(at) = memmem::find(&line[from..], b"-----BEGIN ").map(|at| from + at) {
+    while let Some(at) = BEGIN.find(&line[from..]).map(|at| from + at) {
         let label = at + 11;
         let length = line[label..]
             .iter()

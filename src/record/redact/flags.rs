@@ -4,6 +4,8 @@
 use super::names::{self, Name, Written, judge};
 use super::words::{Command, DEPTH_MAX, Word, commands};
 use super::{Kind, Spans};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// How a flag carries its secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,14 @@ enum Form {
     Prefix,
     /// The word is a name, the next one the value.
     Then,
+    /// As `Then`, and the word after it as well.
+    ThenTwo,
+    /// A word that is named like a secret is followed by its value.
+    Named,
+    /// A word that begins so is a name; the last operand is the value.
+    Keyed,
+    /// `user/VALUE` or `user/VALUE@place`, an operand.
+    UserSlash,
     /// The last operand, when the flag is given.
     Last,
 }
@@ -68,6 +78,38 @@ flags! {
     "java|jenkins-cli", "", "-auth", UserColon, "java -jar cli.jar -auth me:HUSH build", "java -jar cli.jar build";
     "redis-cli|valkey-cli|keydb-cli", "", "-a", Either, "redis-cli -h c -a HUSH ping", "redis-cli -h c ping";
     "mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|mongotop", "", "-p", Either, "mongosh -u me -p HUSH db", "mongosh --port 27017 db";
+    "cypher-shell|altool|xcrun|evil-winrm-py", "", "-p", Either, "cypher-shell -u me -p HUSH x", "cypher-shell -u me x";
+    "poetry", "publish", "-p", Either, "poetry publish -u me -p HUSH", "poetry run -p x";
+    "conan", "", "-p", Either, "conan user -p HUSH -r r me", "conan search x";
+    "dotnet|nuget", "nuget", "-p", Either, "dotnet nuget add source https://h -u me -p HUSH", "dotnet build -p x";
+    "dotnet", "push", "-k", Either, "dotnet nuget push a.nupkg -k HUSH -s h", "dotnet test -k x";
+    "nuget", "", "setapikey", Then, "nuget setapikey HUSH -source h", "nuget list";
+    "nuget", "", "setApiKey", Then, "nuget setApiKey HUSH -source h", "nuget list";
+    "poetry", "config", "pypi-token.", Keyed, "poetry config pypi-token.pypi HUSH", "poetry config cache-dir d";
+    "poetry|composer", "config", "http-basic.", Keyed, "composer config http-basic.repo.h me HUSH", "composer config vendor-dir d";
+    "composer", "config", "github-oauth.", Keyed, "composer config github-oauth.github.com HUSH", "composer config bin-dir d";
+    "composer", "config", "gitlab-token.", Keyed, "composer config gitlab-token.h HUSH", "composer config bin-dir d";
+    "bundle", "config", "", UserColon, "bundle config gems.internal me:HUSH", "bundle config path vendor";
+    "etcdctl", "", "--user", UserColon, "etcdctl --user root:HUSH get x", "etcdctl --user root get x";
+    "aws", "put-parameter", "--value", Either, "aws ssm put-parameter --name n --value HUSH --type SecureString", "aws ssm get-parameter --name n";
+    "az", "keyvault", "--value", Either, "az keyvault secret set --vault-name v --name n --value HUSH", "az keyvault secret list --vault-name v";
+    "ansible-vault", "", "encrypt_string", Then, "ansible-vault encrypt_string HUSH --name x", "ansible-vault view x.yml";
+    "cargo", "", "login", Then, "cargo login HUSHa8b7c6d5", "cargo login --registry r";
+    "neo4j-admin", "", "set-initial-password", Then, "neo4j-admin dbms set-initial-password HUSH", "neo4j-admin server status";
+    "redis-cli|valkey-cli|keydb-cli", "", "AUTH", Then, "redis-cli AUTH HUSH", "redis-cli ping";
+    "redis-cli|valkey-cli|keydb-cli", "", "auth", Then, "redis-cli auth HUSH", "redis-cli ping";
+    "redis-cli|valkey-cli|keydb-cli", "", ">", Prefix, "redis-cli ACL SETUSER me on '>HUSH' allkeys", "redis-cli ACL SETUSER me on '~key*'";
+    "sqlplus|sqlcl|expdp|impdp|exp|imp|sqlldr|rman", "", "", UserSlash, "sqlplus -s me/HUSH@//db:1521/x", "sqlplus / as sysdba";
+    "nmcli|rclone|mysqladmin|mariadb-admin|pdftk|iwctl|wpa_cli|setenv|set|keyring", "", "", Named, "nmcli con modify x wifi-sec.psk HUSH", "nmcli con show x";
+    "mc", "alias", "set", Last, "mc alias set m https://h AKEY1234 HUSH", "mc alias set m https://h";
+    "qpdf", "", "--encrypt", ThenTwo, "qpdf --encrypt HUSH HUSH 256 -- a b", "qpdf --decrypt a b";
+    "security", "unlock-keychain", "-p", Either, "security unlock-keychain -p HUSH login.keychain", "security find-certificate -p";
+    "security", "create-keychain", "-p", Either, "security create-keychain -p HUSH k", "security find-certificate -p";
+    "signtool", "", "/p", Then, "signtool sign /f a.pfx /p HUSH a.exe", "signtool verify /pa a.exe";
+    "openssl", "passwd", "passwd", Last, "openssl passwd -6 HUSH", "openssl passwd -6 -stdin";
+    "openssl", "", "-hmac", Either, "openssl dgst -sha256 -hmac HUSH f", "openssl dgst -sha256 f";
+    "curl", "", "-E", UserColon, "curl -E c.pem:HUSH https://h/", "curl -E c.pem https://h/";
+    "open", "", "-u", UserComma, "lftp -e 'open -u me,HUSH h; ls'", "open -u https://h/";
     "cqlsh|rabbitmqadmin|twine|impala-shell|rdesktop|ncftp|ncftpput|influx|smbmap|crackmapexec|nxc|evil-winrm|hydra|vsql|hdbsql|nessuscli", "", "-p", Either, "twine upload -u me -p HUSH dist/x", "twine upload dist/x";
     "useradd|usermod", "", "-p", Either, "usermod -p HUSH me", "usermod -aG wheel me";
     "7z|7za|7zr|7zz|rar|unrar", "", "-p", Glued, "7z x -pHUSH a.7z", "7z x a.7z";
@@ -166,7 +208,8 @@ const WRAPPERS: &[&str] = &[
 /// Programs whose operand is a command line.
 const SHELLS: &[&str] =
     &["bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "mksh", "busybox", "su", "runuser", "script"];
-const TAKE_TEXT: &[&str] = &["eval", "ssh", "watch", "parallel", "tmux", "screen", "autossh", "trap", "sshpass"];
+const TAKE_TEXT: &[&str] =
+    &["eval", "lftp", "ssh", "watch", "parallel", "tmux", "screen", "autossh", "trap", "sshpass"];
 const INTERPRETERS: &[&str] = &[
     "bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "python", "python3", "perl", "ruby", "node", "php", "source",
     ".", "eval", "xargs", "psql", "mysql",
@@ -284,6 +327,13 @@ impl Reader<'_> {
         self.out.secrets.push(start, end, Kind(kind));
     }
 
+    fn hide_part(&mut self, word: &Word, from: usize, to: usize, kind: &'static str) {
+        if !word.is_reference(from) && names::is_secret(&word.text[from..to], Name::Secret(kind), Written::Quoted) {
+            let (start, end) = word.part(from, to);
+            self.out.secrets.push(start, end, Kind(kind));
+        }
+    }
+
     /// The value of a pair; in `'a=1 b=2'` it ends before the next pair.
     fn hide_pair(&mut self, word: &Word, from: usize, kind: &'static str) {
         let value = &word.text[from..];
@@ -295,10 +345,7 @@ impl Reader<'_> {
             }
         });
         let Some(length) = next_pair else { return self.hide(word, from, kind) };
-        if !word.is_reference(from) && names::is_secret(&value[..length], Name::Secret(kind), Written::Quoted) {
-            let (start, end) = word.part(from, from + length);
-            self.out.secrets.push(start, end, Kind(kind));
-        }
+        self.hide_part(word, from, from + length, kind);
     }
 
     fn command(&mut self, command: &Command, depth: usize) {
@@ -415,18 +462,21 @@ impl Reader<'_> {
     /// `config set NAME VALUE`
     fn setting(&mut self, words: &[Word], at: usize) -> bool {
         let after_set = at > 0
-            && ["set", "config", "add", "put", "requirepass", "--global", "--local"]
-                .iter()
-                .any(|verb| words[at - 1].text == verb.as_bytes());
+            && (words[at - 1].text.ends_with(b":set")
+                || ["set", "config", "add", "put", "requirepass", "--global", "--local"]
+                    .iter()
+                    .any(|verb| words[at - 1].text == verb.as_bytes()));
         let word = &words[at];
         let verb =
             [&b"set-"[..], b"get-", b"add-", b"delete-", b"create-", b"unset-", b"rename-", b"rotate-", b"remove-"];
         let named = word.text.starts_with(b"-")
             || word.text.iter().any(|b| b"= ".contains(b))
             || verb.iter().any(|verb| word.text.starts_with(verb));
-        let (Some(Name::Secret(kind)), true, Some(next)) = (judge(&word.text), after_set && !named, words.get(at + 1))
-        else {
-            return false;
+        let (true, Some(next)) = (after_set && !named, words.get(at + 1)) else { return false };
+        let kind = match judge(&word.text) {
+            Some(Name::Secret(kind)) => kind,
+            Some(Name::Perhaps(kind)) if names::looks_generated(&next.text, 12) => kind,
+            Some(Name::Perhaps(_)) | None => return false,
         };
         self.hide(next, 0, kind);
         true
@@ -434,7 +484,7 @@ impl Reader<'_> {
 
     fn short_flags(&mut self, program: &[u8], words: &[Word], at: usize) {
         let word = &words[at];
-        for row in FLAGS.iter().filter(|row| row.programs.split('|').any(|name| name.as_bytes() == program)) {
+        for row in rows(program) {
             if !row.after.is_empty() && !words[..=at].iter().take(64).any(|word| word.text == row.after.as_bytes()) {
                 continue;
             }
@@ -446,9 +496,43 @@ impl Reader<'_> {
                         self.hide(word, flag.len(), "password");
                     }
                 }
-                Form::Then => {
-                    if let Some(next) = next.filter(|_| word.text == flag) {
-                        self.hide(next, 0, "password");
+                Form::Then | Form::ThenTwo => {
+                    let count = if row.form == Form::Then { 1 } else { 2 };
+                    for value in words.iter().skip(at + 1).take(count).filter(|_| word.text == flag) {
+                        if !value.text.starts_with(b"-") {
+                            self.hide(value, 0, "password");
+                        }
+                    }
+                }
+                Form::Named => {
+                    if let (Some(Name::Secret(kind)), Some(next)) = (judge(&word.text), next)
+                        && !word.text.starts_with(b"-")
+                        && !word.text.contains(&b'=')
+                    {
+                        self.hide(next, 0, kind);
+                    }
+                }
+                Form::Keyed => {
+                    if word.text.starts_with(flag)
+                        && let Some(last) = words.last().filter(|_| at + 1 < words.len())
+                    {
+                        self.hide(last, 0, "password");
+                    }
+                }
+                Form::UserSlash => {
+                    let user = word.text.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_$#".contains(b)).count();
+                    if at > 0 && user > 0 && word.text.get(user) == Some(&b'/') {
+                        let end =
+                            memchr::memrchr(b'@', &word.text).filter(|&end| end > user).unwrap_or(word.text.len());
+                        if !word.text[user + 1..end].contains(&b'/') {
+                            self.hide_part(word, user + 1, end, "password");
+                        }
+                    }
+                }
+                Form::UserColon if flag.is_empty() => {
+                    let colon = word.text.iter().position(|&b| b == b':').filter(|_| at + 1 == words.len());
+                    if let Some(colon) = colon.filter(|&colon| !word.text[colon..].starts_with(b"://")) {
+                        self.hide(word, colon + 1, "password");
                     }
                 }
                 Form::Last => self.last(row, words, at),
@@ -463,7 +547,15 @@ impl Reader<'_> {
                         Form::UserColon | Form::PassColon => Some(b':'),
                         Form::UserPercent => Some(b'%'),
                         Form::UserComma => Some(b','),
-                        Form::Glued | Form::Either | Form::Prefix | Form::Then | Form::Last => None,
+                        Form::Glued
+                        | Form::Either
+                        | Form::Prefix
+                        | Form::Then
+                        | Form::ThenTwo
+                        | Form::Named
+                        | Form::Keyed
+                        | Form::UserSlash
+                        | Form::Last => None,
                     };
                     let Some(separator) = separator else {
                         self.hide(word, from, "password");
@@ -481,7 +573,9 @@ impl Reader<'_> {
 
     /// The last operand of a command that has the flag; looked at once, at the last word.
     fn last(&mut self, row: &Flag, words: &[Word], at: usize) {
-        if at + 1 != words.len() || words[at].text.starts_with(b"-") || words[at].text.contains(&b'=') {
+        let text = &words[at].text;
+        let place = memchr::memmem::find(text, b"://").is_some();
+        if at + 1 != words.len() || text.starts_with(b"-") || text.contains(&b'=') || place {
             return;
         }
         let flag = row.flag.as_bytes();
@@ -553,6 +647,7 @@ fn reads_password(command: &Command) -> bool {
     let sudo = command.words.first().is_some_and(|word| word.text == b"sudo")
         && (has("-S") || has("--stdin") || has("-kS") || has("-Sk"));
     sudo || has("--password-stdin")
+        || has("password_stdin")
         || has("--with-token")
         || has("--passphrase-fd")
         || has("--token-stdin")
@@ -576,7 +671,9 @@ fn reads_password(command: &Command) -> bool {
         || (name == b"gh" && has("secret"))
         || (name == b"vault" && has("login"))
         || (name == b"pass" && has("insert"))
-        || (matches!(name, b"docker" | b"podman") && has("secret"))
+        || (matches!(name, b"docker" | b"podman" | b"wrangler" | b"fly" | b"flyctl")
+            && (has("secret") || has("secrets")))
+        || (name == b"gcloud" && has("secrets"))
         || (name == b"openssl" && (has("stdin") || has("passwd")))
 }
 
@@ -600,9 +697,21 @@ fn is_program(name: &[u8]) -> bool {
         || is_in(name, &["curl", "passwd", "chpasswd", "cryptsetup", "gh", "vault", "pass", "read", "echo", "printf"])
 }
 
+/// The rows for this program.
+fn rows(name: &[u8]) -> &'static [&'static Flag] {
+    static ROWS: LazyLock<HashMap<&[u8], Vec<&Flag>>> = LazyLock::new(|| {
+        let mut rows: HashMap<&[u8], Vec<&Flag>> = HashMap::new();
+        for row in FLAGS {
+            row.programs.split('|').for_each(|program| rows.entry(program.as_bytes()).or_default().push(row));
+        }
+        rows
+    });
+    ROWS.get(name).map_or(&[], Vec::as_slice)
+}
+
 /// Whether the table has a row for this program.
 pub fn is_flagged(name: &[u8]) -> bool {
-    FLAGS.iter().any(|row| row.programs.split('|').any(|program| program.as_bytes() == name))
+    !rows(name).is_empty()
 }
 
 fn is_in(name: &[u8], list: &[&str]) -> bool {
@@ -628,7 +737,11 @@ mod tests {
         for row in FLAGS {
             let text = row.hidden.replace("HUSH", "blue-Harbor7");
             let found = hidden(&text);
-            assert!(found.len() == 1 && found[0].starts_with("blue-Harbor7"), "{text}: {found:?}");
+            let all = row.hidden.matches("HUSH").count();
+            assert!(
+                found.len() == all && found.iter().all(|text| text.starts_with("blue-Harbor7")),
+                "{text}: {found:?}"
+            );
             assert!(hidden(row.stays).is_empty(), "{}: {:?}", row.stays, hidden(row.stays));
         }
     }

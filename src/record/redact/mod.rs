@@ -23,6 +23,15 @@ use personal::Homes;
 use serde::Serialize;
 use std::borrow::Cow;
 
+/// A searcher that is made once: making one costs more than searching a line.
+macro_rules! finder {
+    ($name:ident, $text:expr) => {
+        static $name: std::sync::LazyLock<memchr::memmem::Finder<'static>> =
+            std::sync::LazyLock::new(|| memchr::memmem::Finder::new($text));
+    };
+}
+use finder;
+
 /// Text that went through a [`Redactor`]. Only this room makes one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
@@ -273,6 +282,9 @@ fn rewritten(text: &[u8], spans: &[(usize, usize, Kind)]) -> Redacted {
 
 /// Markers of an earlier pass, replaced by as many stars: they are never hidden again.
 fn without_markers(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'[', text).is_none() {
+        return Cow::Borrowed(text);
+    }
     let mut out = Cow::Borrowed(text);
     for head in [&b"[REDACTED:"[..], b"[home:user"] {
         for at in memmem::find_iter(text, head) {

@@ -3,6 +3,8 @@
 //! A name counts by how it *ends*: `db_password` does, `password_file`, `max_tokens` and `monkey` do not. A value is
 //! judged by where it stands; references (`$TOKEN`), placeholders (`<token>`, `***`) and paths are not secrets.
 
+use std::sync::LazyLock;
+
 /// How surely a name announces a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
@@ -135,6 +137,8 @@ const PERHAPS: &[(&str, &str)] = &[
     ("webhook", "webhook"),
     ("webhook_url", "webhook"),
     ("license", "key"),
+    ("pat", "token"),
+    ("unseal_key", "key"),
 ];
 
 /// Endings that say how or when, not what; looked through.
@@ -222,8 +226,31 @@ const PUBLIC: &[&str] = &[
 
 const NAME_BYTES_MAX: usize = 64;
 
+/// Whether any ending of the tables ends in the last two letters of `name`: most names are done with here.
+fn may_announce(name: &[u8]) -> bool {
+    fn last_two(name: &[u8]) -> Option<usize> {
+        let end = name.iter().rposition(u8::is_ascii_alphabetic)?;
+        let before = *name.get(end.checked_sub(1)?)?;
+        let place = |byte: u8| usize::from(byte.to_ascii_lowercase() - b'a');
+        before.is_ascii_alphabetic().then(|| place(before) * 26 + place(name[end]))
+    }
+    static LAST: LazyLock<[bool; 26 * 26]> = LazyLock::new(|| {
+        let mut known = [false; 26 * 26];
+        let named = SECRET_ENDINGS.iter().chain(GLUED).chain(PERHAPS).map(|(word, _)| *word);
+        for at in named.chain(TRANSPARENT.iter().copied()).filter_map(|word| last_two(word.as_bytes())) {
+            known[at] = true;
+        }
+        known
+    });
+    // A single letter before digits: `b64`, and what comes before it.
+    last_two(name).is_none_or(|at| LAST[at])
+}
+
 /// What `name` announces, if anything.
 pub fn judge(name: &[u8]) -> Option<Name> {
+    if !may_announce(name) {
+        return None;
+    }
     let mut buffer = [0u8; 2 * NAME_BYTES_MAX];
     let mut words = normalised(name, &mut buffer);
     if words.len() < 2 {
@@ -338,6 +365,14 @@ pub fn is_reference(value: &[u8]) -> bool {
     HEADS.iter().any(|head| value.starts_with(head)) || (value.starts_with(b"@") && is_path(&value[1..]))
 }
 
+/// Whether the value only says the name again, as in `Secret = "secret"`.
+pub fn says_again(value: &[u8], name: &[u8]) -> bool {
+    let letters = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|b| b.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
+    };
+    value.len() <= 64 && !value.iter().any(u8::is_ascii_digit) && letters(value) == letters(name)
+}
+
 /// What stands where a secret would be.
 fn is_placeholder(value: &[u8]) -> bool {
     if value.iter().all(|b| b"*.xX-_#?".contains(b)) || value.iter().all(|b| !b.is_ascii()) {
@@ -411,11 +446,17 @@ pub fn looks_like_password(value: &[u8]) -> bool {
     let digit = value.iter().any(u8::is_ascii_digit);
     let letter = value.iter().any(u8::is_ascii_alphabetic);
     let special = value.iter().any(|b| b"!#%^&*@+~$".contains(b));
+    // `bqvjHYMx-…`: a run of capitals inside, which no type and no constant has beside a dash.
+    let joined = value.iter().any(|b| b"-_".contains(b));
+    let capitals = value
+        .windows(3)
+        .any(|run| run[0].is_ascii_lowercase() && run[1].is_ascii_uppercase() && !run[2].is_ascii_punctuation());
     let upper_inside = value.iter().skip(1).any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
     value.len() >= 5
         && ((digit && letter && !is_version(value))
             || (special && letter)
             || (digit && value.len() >= 12)
+            || (joined && capitals && value.len() >= 12)
             || (value.len() >= 20 && upper_inside))
 }
 
@@ -428,7 +469,7 @@ pub fn looks_generated(value: &[u8], least: usize) -> bool {
     if value.len() < least || !value.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=_-.~%:".contains(b)) {
         return false;
     }
-    if is_digest(value) {
+    if is_digest(value) || value.windows(2).any(|pair| pair == b"::") {
         return false;
     }
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();

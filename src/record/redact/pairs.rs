@@ -4,7 +4,7 @@
 //! One line at a time, with a little memory for pairs that are spread over two ([`Memory`]).
 
 use super::names::{self, Name, Written, judge};
-use super::{Kind, Spans};
+use super::{Kind, Spans, finder};
 use memchr::{memchr_iter, memchr3_iter, memmem};
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -48,6 +48,85 @@ pub fn find(line: &[u8], memory: &mut Memory, out: &mut Spans) {
     }
     logins(line, memory, out);
     statements(line, out);
+    directive(line, out);
+    announced(line, out);
+    arguments(line, out);
+}
+
+/// A whole line `name value`, as in configuration files and tables: `requirepass x`, `ENV API_TOKEN x`.
+fn directive(line: &[u8], out: &mut Spans) {
+    let text = line.trim_ascii();
+    if text.len() > 512 {
+        return;
+    }
+    let start = line.len() - line.trim_ascii_start().len();
+    let text = text.strip_suffix(b";").unwrap_or(text);
+    let text_start =
+        ["ENV ", "setenv ", "set "].iter().find(|head| text.starts_with(head.as_bytes())).map_or(0, |h| h.len());
+    let words = &text[text_start..];
+    let name = words.iter().take(NAME_BYTES_MAX).take_while(|b| is_name_byte(**b)).count();
+    let gap = blanks(words, name);
+    let value = &words[name + gap..];
+    if name < 2 || gap == 0 || value.is_empty() || value.iter().any(u8::is_ascii_whitespace) {
+        return;
+    }
+    if let Some(Name::Secret(kind)) = judge(&words[..name])
+        && names::is_secret(value, Name::Secret(kind), Written::Loose)
+    {
+        let from = start + text_start + name + gap;
+        out.push(from, from + value.len(), Kind(kind));
+    }
+}
+
+/// `New password for root: x` at the end of a line.
+fn announced(line: &[u8], out: &mut Spans) {
+    const WORDS: [(&[u8], &str); 8] = [
+        (b"assword", "password"),
+        (b"assphrase", "passphrase"),
+        (b"oken", "token"),
+        (b"ecret", "secret"),
+        (b"nseal key", "key"),
+        (b"nseal Key", "key"),
+        (b"ecovery key", "key"),
+        (b"ecovery Key", "key"),
+    ];
+    const FAULTS: [&[u8]; 6] = [b"rror", b"nexpected", b"nvalid", b"nknown", b"arning", b"xpected"];
+    let Some(at) = memchr::memrchr(b':', line).filter(|&at| line.get(at + 1) == Some(&b' ')) else { return };
+    let value = line[at + 2..].trim_ascii();
+    if value.len() > 256 || value.iter().any(|b| b.is_ascii_whitespace() || b"\"'(),;".contains(b)) {
+        return;
+    }
+    let head = &line[at.saturating_sub(64)..at];
+    let Some((_, kind)) = WORDS.iter().find(|(word, _)| memmem::find(head, word).is_some()) else { return };
+    if FAULTS.iter().any(|fault| memmem::find(head, fault).is_some()) {
+        return;
+    }
+    if names::is_secret(value, Name::Secret(kind), Written::Loose) {
+        let from = at + 2 + blanks(line, at + 2);
+        out.push(from, from + value.len(), Kind(kind));
+    }
+}
+
+/// `define('DB_PASSWORD', 'x')`: a quoted name, a comma, its quoted value.
+fn arguments(line: &[u8], out: &mut Spans) {
+    for at in memchr_iter(b',', line).take(64) {
+        let Some(quote @ (b'"' | b'\'')) = at.checked_sub(1).map(|at| line[at]) else { continue };
+        let from = at + 1 + blanks(line, at + 1);
+        if line.get(from) != Some(&quote) {
+            continue;
+        }
+        let length = line[..at - 1].iter().rev().take(NAME_BYTES_MAX).take_while(|b| is_name_byte(**b)).count();
+        let start = at - 1 - length;
+        if length < 2 || start.checked_sub(1).is_none_or(|before| line[before] != quote) {
+            continue;
+        }
+        let Some(Name::Secret(kind)) = judge(&line[start..at - 1]) else { continue };
+        let rest = &line[from + 1..];
+        let Some(end) = rest.iter().take(512).position(|&b| b == quote) else { continue };
+        if names::is_secret(&rest[..end], Name::Secret(kind), Written::Loose) {
+            out.push(from + 1, from + 1 + end, Kind(kind));
+        }
+    }
 }
 
 fn in_block(line: &[u8], memory: &mut Memory, out: &mut Spans) -> bool {
@@ -138,6 +217,11 @@ fn pair(line: &[u8], at: usize, memory: &mut Memory, budget: &mut usize, out: &m
     }
     let Some(judged) = judged else { return at + 1 };
     let Some(value) = value.typed(line, colon) else { return at + 1 };
+    // `"pass:"`: the quote behind the separator closes what the one before the name opened.
+    let literal = start.checked_sub(1).map(|before| line[before]).filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    if !quoted && literal.is_some() && line.get(from).copied() == literal {
+        return at + 1;
+    }
     if value.starts_block(line) && colon {
         memory.block = Some(line.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'-')).count());
         return line.len();
@@ -150,7 +234,10 @@ fn pair(line: &[u8], at: usize, memory: &mut Memory, budget: &mut usize, out: &m
         Name::Perhaps("signature") if query && text.len() >= 16 => Name::Secret("signature"),
         other => other,
     };
-    if names::is_secret(text, judged, written) && !value.is_code(line, separator, at, written) {
+    if names::is_secret(text, judged, written)
+        && !names::says_again(text, name)
+        && !value.is_code(line, separator, at, written)
+    {
         let (Name::Secret(kind) | Name::Perhaps(kind)) = judged;
         out.push(value.start, value.end, Kind(kind));
         return value.end;
@@ -176,13 +263,23 @@ fn element(
     out: &mut Spans,
 ) -> usize {
     let opens = start > 0 && line[start - 1] == b'<';
+    // `<Password type="x">`: the element's name stands before its attributes.
+    let (opens, name) = match line[..start].iter().rev().take(NAME_BYTES_MAX).position(|&b| b == b'<' || b == b'>') {
+        Some(back) if !opens && line[start - 1 - back] == b'<' => {
+            let open = start - back;
+            let length = line[open..].iter().take_while(|b| is_name_byte(**b)).count();
+            (true, &line[open..open + length])
+        }
+        _ => (opens, name),
+    };
     if !(named || opens && matches!(judge(name), Some(Name::Secret(_)))) {
         return from;
     }
     let length = line[from..].iter().position(|&b| b == b'<');
     *budget = budget.saturating_sub(length.unwrap_or(line.len() - from));
     let end = from + length.unwrap_or(0);
-    if names::is_secret(&line[from..end], Name::Secret("secret"), Written::Quoted) {
+    let closed = line[end..].starts_with(b"</");
+    if closed && names::is_secret(&line[from..end], Name::Secret("secret"), Written::Quoted) {
         out.push(from, end, Kind("secret"));
     }
     end
@@ -338,7 +435,9 @@ impl Value {
         while line.get(after_prefix + slashes) == Some(&b'\\') && slashes < 8 {
             slashes += 1;
         }
-        if let Some(&quote @ (b'"' | b'\'' | b'`')) = line.get(after_prefix + slashes) {
+        // `&'a str` is a type, not a value.
+        let lifetime = prefix > 0 && line[after_prefix - 1] == b'&' && line.get(after_prefix) == Some(&b'\'');
+        if let Some(&quote @ (b'"' | b'\'' | b'`')) = line.get(after_prefix + slashes).filter(|_| !lifetime) {
             start = after_prefix + slashes + 1;
             let end = closing(line, start, quote, slashes);
             return Value { start, end, quoted: true, tight };
@@ -394,6 +493,7 @@ impl Value {
             return false;
         }
         let text = &line[self.start..self.end];
+        let text = &text[text.iter().take_while(|b| b"&*!".contains(b)).count().min(2)..];
         let identifier = text.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.'));
         let spaced = separator == b'=' && at > 0 && line[at - 1] == b' ';
         let called = text.iter().any(|b| b"({[".contains(b)) && !text.starts_with(b"{") && identifier_head(text);
@@ -458,8 +558,21 @@ fn separates(line: &[u8], at: usize) -> bool {
     name > 0 && matches!(rest.get(name), Some(b'=' | b':'))
 }
 
-/// `scheme://user:password@host`: the password, and a user that is a token.
+/// `scheme://user:password@host`: the password, and a user that is a token. `jdbc:oracle:thin:user/password@host` too.
 fn urls(line: &[u8], out: &mut Spans) {
+    finder!(THIN, b":thin:");
+    for at in THIN.find_iter(line) {
+        let text = &line[at + 6..];
+        let text = &text[..text.iter().take(256).position(|b| b" \t\"'<>".contains(b)).unwrap_or(text.len().min(256))];
+        if let (Some(slash), Some(host)) = (memchr::memchr(b'/', text), memchr::memchr(b'@', text))
+            && slash < host
+        {
+            let (from, to) = (slash + 1, host);
+            if names::is_secret(&text[from..to], Name::Secret("password"), Written::Quoted) {
+                out.push(at + 6 + from, at + 6 + to, Kind("password"));
+            }
+        }
+    }
     static SCHEME: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("://"));
     let mut schemes = SCHEME.find_iter(line).peekable();
     while let Some(at) = schemes.next() {
@@ -559,24 +672,32 @@ fn pgpass(line: &[u8], out: &mut Spans) {
 /// SQL that sets a password, and calls that take a user and a password.
 fn statements(line: &[u8], out: &mut Spans) {
     static SQL: LazyLock<Regex> = LazyLock::new(|| {
-        compiled(r#"(?i)\b(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)|password)\s+(?:'\\'')?['"]([^'"]+)"#)
+        compiled(
+            r#"(?i)\b(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)\s|password[\s(])\s*(?:'\\'')?['"](?<value>[^'"]+)"#,
+        )
     });
     static CALL: LazyLock<Regex> = LazyLock::new(|| {
         compiled(
-            r#"(?i)(?:auth\s*=\s*\(|basicauth\(|basic_auth\(|login\(|credentials?\(|set_?password\(|set_?secret\(|with_?password\()\s*(?:\\?["'][^"']*["']\s*,\s*)?\\?["']([^"'\\]+)"#,
+            r#"(?i)(?:auth\s*=\s*\(|basicauth\(|basic_auth\(|login\(|credentials?\(|set_?password\(|set_?secret\(|with_?password\()\s*(?:\\?["'][^"']*["']\s*,\s*|(?<alone>))\\?["'](?<value>[^"'\\]+)"#,
         )
     });
-    let quotes = line.iter().any(|b| matches!(b, b'\'' | b'"'));
-    if !quotes {
+    if memchr::memchr2(b'\'', b'"', line).is_none() {
         return;
     }
-    let by_word = memmem::find(line, b"assword").is_some()
-        || memmem::find(line, b"ASSWORD").is_some()
-        || memmem::find(line, b"ied ").is_some()
-        || memmem::find(line, b"IED ").is_some();
+    finder!(PASSWORD, b"assword");
+    finder!(PASSWORD_UPPER, b"ASSWORD");
+    finder!(IDENTIFIED, b"ied ");
+    finder!(IDENTIFIED_UPPER, b"IED ");
+    let by_word =
+        [&PASSWORD, &PASSWORD_UPPER, &IDENTIFIED, &IDENTIFIED_UPPER].iter().any(|word| word.find(line).is_some());
     for (on, pattern) in [(by_word, &*SQL), (line.contains(&b'('), &*CALL)] {
         for found in on.then(|| pattern.captures_iter(line)).into_iter().flatten() {
-            let Some(value) = found.get(1) else { continue };
+            let Some(value) = found.name("value") else { continue };
+            // One word alone may be the name of a kind: `UsesCredential("ssh")`.
+            let alone = found.name("alone").is_some() && !names::looks_like_password(value.as_bytes());
+            if alone {
+                continue;
+            }
             if names::is_secret(value.as_bytes(), Name::Secret("password"), Written::Quoted)
                 && !value.as_bytes().contains(&b' ')
             {
@@ -643,6 +764,15 @@ mod tests {
         ("config['password'] = 'hush'", &["hush"], "config['pass_count'] = '3'"),
         ("let password: &str = \"hush\";", &["hush"], "fn check(password: &str) -> bool"),
         ("userPassword:: aHVzaA==", &["aHVzaA=="], "std::password::hash"),
+        ("requirepass blue#Harbor7", &["blue#Harbor7"], "requirepass later"),
+        ("ENV API_TOKEN k9Harbor7blue", &["k9Harbor7blue"], "ENV API_HOST k9Harbor7blue"),
+        ("New password for root: blue#Harbor7", &["blue#Harbor7"], "New password for root: later"),
+        ("define('DB_PASSWORD', 'blue#Harbor7');", &["blue#Harbor7"], "define('DB_HOST', 'blue#Harbor7');"),
+        ("<Password type=\"x\">hush</Password>", &["hush"], "<Title type=\"x\">hush</Title>"),
+        ("SET PASSWORD FOR 'u'@'h' = PASSWORD('hush')", &["hush"], "has_password('hush')"),
+        ("jdbc:oracle:thin:me/hush@h:1521:x", &["hush"], "jdbc:oracle:thin:@h:1521:x"),
+        ("env: {DB_PASSWORD: blue-kvHYMxq7x}", &["blue-kvHYMxq7x"], "env: {DB_PASSWORD: pw}"),
+        ("GH_PAT=k9Harbor7blueQx2", &["k9Harbor7blueQx2"], "MY_PAT=tern"),
     ];
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which bytes say who somebody is: e-mail addresses, telephone, card, account and social security numbers, home
 //! directories? Each is checked by its own rule (Luhn, mod 97, where it stands), not by shape alone.
 
-use super::{Kind, Spans};
+use super::{Kind, Spans, finder};
 use memchr::{memchr_iter, memmem};
 
 /// Unit files and picture names that look like an address.
@@ -322,8 +322,12 @@ impl Homes {
                 out.push(at, at + length, Kind("~"));
             }
         }
-        for head in [&b"/home/"[..], b"/Users/", b"\\Users\\"] {
-            for at in memmem::find_iter(line, head) {
+        finder!(HOME, b"/home/");
+        finder!(USERS, b"/Users/");
+        finder!(PROFILES, b"\\Users\\");
+        for finder in [&HOME, &USERS, &PROFILES] {
+            let head = finder.needle();
+            for at in finder.find_iter(line) {
                 let from = at + head.len();
                 let length = line[from..]
                     .iter()

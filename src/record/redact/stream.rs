@@ -3,8 +3,8 @@
 
 use super::blocks::{Block, Part};
 use super::pairs::Memory;
-use super::{Kind, Redactor, Spans, flags, names, rewrite};
-use memchr::{memchr, memmem};
+use super::{Kind, Redactor, Spans, finder, flags, names, rewrite};
+use memchr::memchr;
 
 /// A line longer than this is redacted in pieces.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -84,7 +84,8 @@ impl<'a> Stream<'a> {
             return;
         }
         self.redactor.line(line, &mut self.memory, spans);
-        if memmem::find(line, b" -").is_some() {
+        finder!(FLAG, b" -");
+        if FLAG.find(line).is_some() {
             command_lines(line, spans);
         }
     }

@@ -179,6 +179,7 @@ tokens! {
     "slack-token", "xox", 0, r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{20,}", "xoxb-{d12}-{d13}-{a24}", "xoxb-name";
     "slack-cookie", "xoxd-", 0, r"xoxd-[A-Za-z0-9%+/=_-]{40,}", "xoxd-{a80}", "xoxd-name";
     "slack-token", "xwfp-", 0, r"xwfp-[A-Za-z0-9-]{20,}", "xwfp-{a30}", "xwfp-name";
+    "teams-webhook", ".webhook.office.com/", 0, r"\.webhook\.office\.com/webhookb?2?/[A-Za-z0-9@/+_-]{40,}", ".webhook.office.com/webhookb2/{x8}-{x4}-{x4}-{x4}-{x12}@{x8}/IncomingWebhook/{x32}/{x36}", ".webhook.office.com/docs";
     "slack-webhook", "hooks.slack.com/", 8, r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}", "https://hooks.slack.com/services/T{u8}/B{u10}/{a24}", "https://hooks.slack.com/docs";
     "discord-webhook", "/api/webhooks/", 19, r"https://discord\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{40,}", "https://discord.com/api/webhooks/{d18}/{a68}", "https://discord.com/api/webhooks/guide";
     "discord-webhook", "/api/webhooks/", 22, r"https://discordapp\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{40,}", "https://discordapp.com/api/webhooks/{d18}/{a68}", "https://discordapp.com/api/webhooks/guide";
@@ -237,7 +238,11 @@ pub fn find(line: &[u8], out: &mut Spans) {
         let row = mark.pattern().as_usize();
         let token = &TOKENS[row];
         let Some(start) = mark.start().checked_sub(token.before) else { continue };
-        if start < free || start.checked_sub(1).is_some_and(|at| line[at].is_ascii_alphanumeric()) {
+        let within = start.checked_sub(1).is_some_and(|at| line[at].is_ascii_alphanumeric());
+        if start < free || (within && line[start].is_ascii_alphanumeric()) {
+            continue;
+        }
+        if !is_long_enough(&line[start..]) {
             continue;
         }
         let window = &line[start..line.len().min(start + WINDOW_BYTES)];
@@ -252,6 +257,16 @@ pub fn find(line: &[u8], out: &mut Spans) {
         out.push(start, end, Kind(token.kind));
         free = end;
     }
+}
+
+/// No credential is shorter than this or has a blank in it; most marks stand in ordinary words.
+const TOKEN_BYTES_MIN: usize = 16;
+
+fn is_long_enough(text: &[u8]) -> bool {
+    text.len() >= TOKEN_BYTES_MIN
+        && !text[..TOKEN_BYTES_MIN]
+            .iter()
+            .any(|b| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'(' | b')' | b'<' | b'>' | b';'))
 }
 
 fn is_token_byte(byte: u8) -> bool {
