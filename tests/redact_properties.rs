@@ -180,3 +180,95 @@ fn hostile_lines_are_linear() {
         assert!(output.as_str().len() + command.as_str().len() < 4 * 1024 * 1024);
     }
 }
+
+/// Output of every form, also over several lines.
+const OUTPUTS: &[&str] = &[
+    "token: glpat-k5jB7DM1mY9lNJxwwRQ1\nnext line stays\n",
+    "x-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIuAbcdefghijklmnop0123456789qrs\n-----END EC PRIVATE KEY-----\nafter\n",
+    "-----BEGIN PRIVATE KEY-----\nMHcCAQEEIIuAbcdefghijklmnop0123456789qrs\n",
+    "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\nCSBsZ2Xf7BBJjNTBLzxvyM\n8tNonnGiCe4agOSwVVa2YR\nPrivate-MAC: x\n",
+    "machine h\n  login me\n  password blue-Harbor7\nmachine i\n",
+    "  secret: |\n    line one\n    line two\nafter: x\n",
+    "- name: DB_PASSWORD\n  value: blue-Harbor7\n- name: HOST\n  value: h\n",
+    "\u{1b}[31mpassword=\u{1b}[0mblue-Harbor7 \u{1b}]0;title\u{7}rest\r\nnext\r\n",
+    "/home/ann/x /home/bob/y C:\\Users\\bo\\z file:///home/ann\n",
+    "Ann <ann@mail.example> +442079460123 4111 1111 1111 1111 GB82 WEST 1234 5698 7654 32\n",
+    "+ mysql -uroot -pblue-Harbor7 shop\n$ curl -u me:blue-Harbor7 https://h\n",
+    "postgres://app:p@ss/w@db:5432/x https://x.example/?access_token=zz9Qx7rrKp&b=2\n",
+    "Authorization: Bearer abcdef0123456789abcdef\r\nCookie: sid=1a2b3c4d; lang=en\r\n",
+    "New password for root: blue#Harbor7\nrequirepass blue#Harbor7\n",
+    "ghp_aaaaBBBBccccDDDD1111222233334444eeee,ghp_aaaaBBBBccccDDDD1111222233334444eeee no line end",
+    "caf\u{e9} \u{1f511} pass=\u{43f}\u{430}\u{440}\u{43e}\u{43b}\u{44c}9 na\u{ef}ve\n",
+];
+
+#[test]
+fn wherever_output_is_cut_in_two_the_result_is_the_same() {
+    let redactor = redactor();
+    for text in OUTPUTS {
+        let whole = redactor.output(text.as_bytes());
+        for cut in 0..=text.len() {
+            let mut stream = Stream::new(&redactor);
+            let mut out = Vec::new();
+            stream.push(&text.as_bytes()[..cut], &mut out);
+            stream.push(&text.as_bytes()[cut..], &mut out);
+            stream.finish(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), whole.as_str(), "{text:?} cut at {cut}");
+        }
+        let mut stream = Stream::new(&redactor);
+        let mut out = Vec::new();
+        text.as_bytes().iter().for_each(|byte| stream.push(&[*byte], &mut out));
+        stream.finish(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), whole.as_str(), "{text:?} byte by byte");
+        assert_eq!(redactor.output(whole.as_str().as_bytes()), whole, "{text:?} twice");
+    }
+}
+
+#[test]
+fn a_long_line_keeps_its_secrets_wherever_they_stand() {
+    let redactor = redactor();
+    for before in [100, 60_000, 61_430, 61_440, 65_530, 65_536, 131_000] {
+        let text =
+            format!("{} password=blue-Harbor7x and more {}\n", "word ".repeat(before / 5), "tail ".repeat(20_000));
+        let shown = redactor.output(text.as_bytes());
+        assert!(!shown.as_str().contains("blue-Harbor7x"), "{before}");
+        assert!(shown.as_str().ends_with("tail \n"), "{before}");
+        for chunk in [7, 4096, 65_536] {
+            let mut stream = Stream::new(&redactor);
+            let mut out = Vec::new();
+            text.as_bytes().chunks(chunk).for_each(|chunk| stream.push(chunk, &mut out));
+            stream.finish(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), shown.as_str(), "{before} in pieces of {chunk}");
+        }
+    }
+}
+
+/// Program text, listings and prose in which nothing is secret, though much looks like it.
+const BENIGN: &[&str] = &[
+    "out.effects.push(Effect::UsesCredential(\"ssh\".to_owned()));",
+    "pending_per_session: limits::PENDING_PER_SESSION_MAX,",
+    "fn string(rest: &str, found: &mut Vec<Token>) -> Result<usize, Error> {",
+    "pub fn parse(token: &'a str) -> Result<Flag<'a>, String> {",
+    "Number = \"number\", Secret = \"secret\", Container = \"container\",",
+    "let secrets = &self.question.secret_names;",
+    "let secret = !first_is_reference",
+    "[\"pass:\", \"env:\", \"file:\"].iter().any(|head| text.starts_with(head));",
+    "text.starts_with(b\"pass:\")",
+    "checksum = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
+    "\"integrity\": \"sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==\"",
+    "commit 75787e080eadc38249608a17d855a742df7aca7f (HEAD -> main, tag: v1.4.0)",
+    "-rw------- 1 root root 464 Dec  1 00:21 id_ed25519",
+    "root      1234  0.0  0.1  12345  6789 ?  Ss  Dec01  0:00 /usr/sbin/sshd -D",
+    "password authentication failed for user \"app\"",
+    "error: missing required option --token <TOKEN>",
+    "the token type is bearer and the key is sorted",
+    "max_tokens: 4096, tokenizer: cl100k_base, primary_key: id",
+    "if password == other.password { return Err(AuthError::Mismatch) }",
+];
+
+#[test]
+fn what_is_no_secret_stays() {
+    let redactor = redactor();
+    for text in BENIGN {
+        assert_eq!(redactor.output(text.as_bytes()).as_str(), *text);
+    }
+}

@@ -106,7 +106,7 @@ pub fn deny(args: DenyArgs) -> Done {
     decide(&args.id, Said { comment: args.reason, hold_s: args.hold, ..Said::of(Choice::Deny) }, args.json)
 }
 
-fn class(name: &str) -> Result<Class, String> {
+pub fn class(name: &str) -> Result<Class, String> {
     let names: Vec<_> = Class::ALL.iter().map(|class| class.name()).collect();
     Class::from_name(name).ok_or_else(|| format!("a class is one of {}", names.join(", ")))
 }

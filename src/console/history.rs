@@ -2,6 +2,7 @@
 
 use super::output::{Done, Page};
 use super::{cards, gate, moment};
+use crate::assess::Class;
 use crate::facts::limits::{HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX};
 use crate::gate::protocol::{ListRecent, Method, Recent, RecentRow};
 
@@ -14,6 +15,21 @@ pub struct Args {
     /// Only what nobody knows the result of
     #[arg(long)]
     unknown: bool,
+    /// Only what this agent asked for
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only of this class
+    #[arg(long, value_name = "CLASS", value_parser = super::decide::class)]
+    class: Option<Class>,
+    /// Only what policy or people said this to: allow, prompt, block, approved, denied, expired …
+    #[arg(long, value_name = "WORD")]
+    verdict: Option<String>,
+    /// Only of the last 30m, 12h, 7d
+    #[arg(long, value_name = "TIME", value_parser = moment::seconds)]
+    since: Option<u64>,
+    /// Only with this text in the command
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
     /// Answer as one JSON array
     #[arg(long)]
     json: bool,
@@ -22,7 +38,16 @@ pub struct Args {
 pub fn run(args: Args) -> Done {
     let rows: Vec<RecentRow> = match gate::approver()? {
         Some(mut client) => {
-            let list = ListRecent { limit: Some(args.limit), unknown: args.unknown };
+            let since_ms = args.since.map(|s| moment::now_ms().saturating_sub(s.saturating_mul(1000)));
+            let list = ListRecent {
+                limit: Some(args.limit),
+                unknown: args.unknown,
+                agent: args.agent,
+                class: args.class,
+                verdict: args.verdict,
+                since_ms,
+                text: args.text,
+            };
             client.call::<Recent>(Method::ListRecent, &list)?.decisions
         }
         None => Vec::new(),
@@ -37,11 +62,14 @@ pub fn run(args: Args) -> Done {
     }
     let now = moment::now_ms();
     for row in &rows {
-        let outcome = match (&row.execution, &row.decision) {
-            (Some(execution), _) => format!("  [{}]", cards::executed(execution)),
-            (None, Some(decision)) => format!("  [{}]", cards::decided(decision, now)),
-            (None, None) => String::new(),
-        };
+        let mut outcome: Vec<String> = row.execution.as_ref().map(cards::executed).into_iter().collect();
+        if let Some(decision) = &row.decision {
+            outcome.push(cards::decided(decision, now));
+        }
+        if let Some(waited) = row.waited_ms {
+            outcome.push(format!("waited {}", moment::amount(waited)));
+        }
+        let outcome = if outcome.is_empty() { String::new() } else { format!("  [{}]", outcome.join("; ")) };
         let class = page.class(row.class, 11);
         page.line(&format!(
             "{:12} {}  {class} {:12} {}{outcome}",

@@ -30,9 +30,11 @@ mod policy;
 mod redact;
 mod release;
 mod reply;
+mod reveal;
 mod rules;
 mod run;
 mod show;
+mod stats;
 mod trust;
 mod watch;
 mod withdraw;
@@ -59,6 +61,8 @@ enum Verb {
     Approve(decide::ApproveArgs),
     /// Allow one request and the same command from now on
     Always(decide::AlwaysArgs),
+    /// Show what is hidden of a command that waits; the record keeps who looked
+    Reveal(reveal::Args),
     /// Refuse one request
     Deny(decide::DenyArgs),
     /// Let this session do what is like this request for a while
@@ -79,6 +83,8 @@ enum Verb {
     Lockdown(lockdown::Args),
     /// What was decided and run, newest first
     History(history::Args),
+    /// How often people were asked, about what, and what would spare them
+    Stats(stats::Args),
     /// Requests and decisions as they come
     Watch(watch::Args),
     /// Class and reasons of one command; nothing runs
@@ -134,6 +140,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Show(args) => show::run(args),
         Verb::Approve(args) => decide::approve(args),
         Verb::Always(args) => decide::always(args),
+        Verb::Reveal(args) => reveal::run(args),
         Verb::Deny(args) => decide::deny(args),
         Verb::Grant(args) => rules::grant(args),
         Verb::Reply(args) => reply::run(args),
@@ -144,6 +151,7 @@ fn dispatch(verb: Verb) -> Done {
         Verb::Annotate(args) => annotate::run(args),
         Verb::Lockdown(args) => lockdown::run(args),
         Verb::History(args) => history::run(args),
+        Verb::Stats(args) => stats::run(&args),
         Verb::Watch(args) => watch::run(args),
         Verb::Classify(args) => classify::run(args),
         Verb::Policy(args) => policy::run(args),

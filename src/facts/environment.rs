@@ -5,6 +5,9 @@ pub const DIR: &str = "TOLLGATE_DIR";
 /// Names the user's policy file.
 pub const POLICY: &str = "TOLLGATE_POLICY";
 
+/// How much the gate logs, `trace` at most; only where `TOLLGATE_DIR` is honoured.
+pub const LOG: &str = "TOLLGATE_LOG";
+
 /// Names that run code before the command does, or change how its text is read. Stripped before bash starts.
 /// A trailing `*` stands for any rest.
 pub const STRIPPED: &[&str] =

@@ -6,6 +6,7 @@ use super::protocol as p;
 use super::state::{Gate, said};
 use super::trouble::Trouble;
 use super::{cards, electors, jobs, wire::Out};
+use crate::assess::Class;
 use crate::authorize::states::Machine;
 use crate::authorize::{Approver, Channel, Digest, IdPrefix, Proof, Reconciled, Request, RequestId, Session};
 use crate::execute::watch;
@@ -13,8 +14,8 @@ use crate::facts::codes::Code;
 use crate::facts::limits::{
     AUDIT_CHECKPOINTS_MAX, AUDIT_LINES_MAX, HISTORY_ROWS_DEFAULT, HISTORY_ROWS_MAX, LINE_BYTES_MAX, PENDING_ROWS_MAX,
 };
-use crate::record::visible;
-use crate::store::{DENY_FOR_S_MAX, Decide, Decided as Voted, Story, TrustRow, Verb};
+use crate::record::{visible, visible_block};
+use crate::store::{DENY_FOR_S_MAX, Decide, Decided as Voted, HistoryFilter, Story, TrustRow, Verb};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -138,8 +139,23 @@ impl Desk {
                 })?
             }
         };
-        let rows = self.gate.store.history(limit, list.unknown).await?;
+        let filter = HistoryFilter {
+            only_unknown: list.unknown,
+            agent: list.agent,
+            class: list.class,
+            verdict: list.verdict.map(|word| word.to_lowercase().replace('-', "_")),
+            since_ms: list.since_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)),
+            text: list.text,
+            ..HistoryFilter::newest(limit)
+        };
+        let rows = self.gate.store.find_history(filter).await?;
         Ok(p::Recent { decisions: rows.iter().map(cards::recent).collect() })
+    }
+
+    pub async fn stats(&self, stats: p::Stats) -> Result<p::StatsAnswer, Trouble> {
+        self.untainted()?;
+        let since_ms = i64::try_from(stats.since_ms).unwrap_or(i64::MAX);
+        Ok(cards::stats(self.gate.store.stats(since_ms).await?))
     }
 
     pub async fn get(&self, by: p::ById) -> Result<p::Card, Trouble> {
@@ -170,6 +186,15 @@ impl Desk {
                 Code::PolicyChanged,
                 "the policy changed since this was asked, so a yes would bind nothing",
                 "Wait for the request that comes in its place, judged by the new policy: the agent is told to run it again",
+            ));
+        }
+        let hidden = gate.card(&story).hidden;
+        let yes = matches!(decide.decision, p::Choice::ApproveOnce | p::Choice::ApproveAlways);
+        if yes && hidden > 0 && row.action.class > Class::Write && !gate.has_seen(row.id, self.peer.uid) {
+            return Err(Trouble::with_next(
+                Code::NotAuthorized,
+                format!("{hidden} parts of the command are hidden, and it is more than write"),
+                format!("Look at the whole of it first: tollgate reveal {}", row.id.short()),
             ));
         }
         let lease_ttl = gate.policy().lease_ttl(row.action.class).as_millis();
@@ -228,6 +253,25 @@ impl Desk {
         self.gate.changed(id).await;
         let story = self.gate.story(id).await?;
         cards::decided(&story).ok_or_else(|| Trouble::new(Code::UnknownRequest, "it still waits"))
+    }
+
+    /// The command with nothing hidden: from memory, once it is on record who looked.
+    pub async fn reveal(&self, by: p::ById) -> Result<p::Revealed, Trouble> {
+        let gate = &self.gate;
+        let story = self.story(&by.id).await?;
+        let approver = self.approver(&story)?;
+        let id = story.request.id;
+        let Some((command, hidden)) = gate.unredacted(id) else {
+            return Err(Trouble::with_next(
+                Code::UnknownRequest,
+                "what is hidden was only in memory, and nobody waits for it",
+                "Let the agent ask again",
+            ));
+        };
+        gate.store.revealed(id, approver, gate.store.now()).await?;
+        gate.reveal(id, self.peer.uid);
+        let hidden = hidden.into_iter().map(|(from, to, kind)| (from, to, kind.to_owned())).collect();
+        Ok(p::Revealed { id: id.to_string(), command: visible_block(&command), hidden })
     }
 
     pub async fn extend(&self, by: p::ById) -> Result<p::Extended, Trouble> {

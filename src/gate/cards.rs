@@ -8,7 +8,8 @@ use crate::authorize::{AlwaysRule, Approver, Channel, End, EvidenceFacts, Reques
 use crate::record::redact::Card;
 use crate::record::{visible, visible_block, visible_bytes};
 use crate::store::{
-    DecisionRow, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, PastRow, RequestRow, Story, TrustRow,
+    Day, DecisionRow, Disagreement, ExecutionRow, GrantRow, HistoryRow, LeaseRow, NoteRow, PastRow, Prompted,
+    RequestRow, Stats, Story, TrustRow,
 };
 
 /// One request whole. `shown` is the command as only memory has it, where a client waits: nothing that runs is hidden.
@@ -211,6 +212,9 @@ pub fn recent(row: &HistoryRow) -> p::RecentRow {
         cwd: visible(row.request.cwd.as_str()),
         state: row.request.state.name().to_owned(),
         rule: visible(&row.request.verdict.rule),
+        agent: visible(&row.request.agent),
+        verdict: row.request.verdict.decision.name().to_owned(),
+        waited_ms: row.decision.as_ref().map(|decision| ms(decision.wall_ms - row.request.created_wall_ms)),
         decision: decided_row(&row.request, row.decision.as_ref(), None),
         execution: row.execution.as_ref().map(|run| executed(run, &[])),
     }
@@ -270,6 +274,30 @@ pub fn past(row: PastRow) -> p::PastRow {
         policy: row.policy.to_string(),
         assessment: row.assessment,
         around: row.around,
+    }
+}
+
+/// How often people were asked, and about what.
+pub fn stats(stats: Stats) -> p::StatsAnswer {
+    let day = |day: Day| p::StatsDay { day: day.day, requests: day.requests, prompts: day.prompts };
+    let prompted = |row: Prompted| p::StatsPrompted {
+        command: visible_block(&row.command),
+        class: row.class,
+        asked: row.asked,
+        approved: row.approved,
+        denied: row.denied,
+        last: row.last.to_string(),
+    };
+    let disagreement = |row: Disagreement| p::StatsDisagreement {
+        id: row.request.to_string(),
+        command: visible_block(&row.command),
+        at_ms: ms(row.wall_ms),
+        refused: row.refused.iter().map(|what| visible(what)).collect(),
+    };
+    p::StatsAnswer {
+        days: stats.days.into_iter().map(day).collect(),
+        prompted: stats.prompted.into_iter().map(prompted).collect(),
+        disagreements: stats.disagreements.into_iter().map(disagreement).collect(),
     }
 }
 

@@ -7,12 +7,12 @@ use super::trouble::Trouble;
 use super::{server, sys, watch};
 use crate::execute::Levels;
 use crate::facts::codes::Code;
+use crate::facts::environment;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::io::{BufRead, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ fn foreground() -> Result<(), Trouble> {
     let run = dirs::make_private(&dirs.run()?)?;
     let state = dirs::make_private(&dirs.state()?)?;
     let _lock = only_one(&state, &dirs)?;
-    start_log(&dirs.state()?)?;
+    start_log(&dirs)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -97,6 +97,7 @@ async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, Ow
         tokio::task::spawn_local(server::accept(Rc::clone(&gate), approvals, Socket::Approve)),
     ];
     tokio::task::spawn_local(Rc::clone(&gate).expire());
+    tokio::task::spawn_local(Rc::clone(&gate).prune());
     tokio::task::spawn_local(watch::policy(Rc::clone(&gate)));
     tracing::info!(pid = std::process::id(), policy = gate.policy().version(), "listening");
     // Nobody may be there to read it.
@@ -127,6 +128,9 @@ async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, Ow
         if gate.running() == 0 || Instant::now() >= until {
             break;
         }
+    }
+    if let Err(error) = gate.store.anchor().await {
+        tracing::error!(code = error.code().name(), "the last records have no checkpoint");
     }
     tracing::info!(running = gate.running(), "ended");
     Ok(())
@@ -180,7 +184,8 @@ fn raise_limits() {
     }
 }
 
-fn start_log(state: &Path) -> Result<(), Trouble> {
+fn start_log(dirs: &Dirs) -> Result<(), Trouble> {
+    let state = dirs.state()?;
     let cannot = |e: std::io::Error| Trouble::new(Code::StoreUnavailable, format!("cannot write {LOG}: {e}"));
     let path = state.join(LOG);
     if std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX) {
@@ -193,12 +198,10 @@ fn start_log(state: &Path) -> Result<(), Trouble> {
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)
         .map_err(cannot)?;
+    let asked = std::env::var(environment::LOG).ok().filter(|_| dirs.moved());
+    let level = asked.and_then(|word| word.parse().ok()).unwrap_or(tracing::Level::INFO);
     // Fails only where a log was started before, which then stays.
-    _ = tracing_subscriber::fmt()
-        .json()
-        .with_writer(std::sync::Mutex::new(file))
-        .with_max_level(tracing::Level::INFO)
-        .try_init();
+    _ = tracing_subscriber::fmt().json().with_writer(std::sync::Mutex::new(file)).with_max_level(level).try_init();
     Ok(())
 }
 

@@ -68,6 +68,7 @@ methods! {
     ListRecent = "approval.list_recent_decisions", Some(Socket::Approve);
     Get = "approval.get", Some(Socket::Approve);
     Decide = "approval.decide", Some(Socket::Approve);
+    Reveal = "approval.reveal", Some(Socket::Approve);
     Subscribe = "approval.subscribe", Some(Socket::Approve);
     Extend = "approval.extend", Some(Socket::Approve);
     Cancel = "approval.cancel", Some(Socket::Approve);
@@ -78,6 +79,7 @@ methods! {
     PreviewRule = "rules.preview", Some(Socket::Approve);
     RemoveRule = "rules.remove", Some(Socket::Approve);
     Past = "history.past", Some(Socket::Approve);
+    Stats = "history.stats", Some(Socket::Approve);
     Lockdown = "gate.lockdown", Some(Socket::Approve);
     Status = "gate.status", Some(Socket::Approve);
     AuditLines = "audit.lines", Some(Socket::Approve);
@@ -632,6 +634,18 @@ pub struct ListRecent {
     /// Only executions whose result is unknown.
     #[serde(default)]
     pub unknown: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// What policy said (`allow`, `prompt` …) or how the request stands (`denied`, `expired` …).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// Stands somewhere in the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// The answer of `approval.list_recent_decisions`.
@@ -652,16 +666,79 @@ pub struct RecentRow {
     /// `AUTO_ALLOWED`, `BLOCKED`, `APPROVED`, `DENIED`, `EXPIRED`, …
     pub state: String,
     pub rule: String,
+    #[serde(default)]
+    pub agent: String,
+    /// What policy said: `allow`, `stage`, `prompt`, `block`.
+    #[serde(default)]
+    pub verdict: String,
+    /// How long it waited for the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decided>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Executed>,
 }
 
+/// `history.stats`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    pub since_ms: u64,
+}
+
+/// The answer of `history.stats`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsAnswer {
+    pub days: Vec<StatsDay>,
+    /// What people were asked about most.
+    pub prompted: Vec<StatsPrompted>,
+    /// Runs taken for reading to which the fence refused something, newest first.
+    pub disagreements: Vec<StatsDisagreement>,
+}
+
+/// One day, UTC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsDay {
+    pub day: String,
+    pub requests: u64,
+    pub prompts: u64,
+}
+
+/// A command and how people answered it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsPrompted {
+    pub command: String,
+    pub class: Class,
+    pub asked: u64,
+    pub approved: u64,
+    pub denied: u64,
+    /// The last request for it.
+    pub last: String,
+}
+
+/// A run that was more than its class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsDisagreement {
+    pub id: String,
+    pub command: String,
+    pub at_ms: u64,
+    pub refused: Vec<String>,
+}
+
 /// `approval.get`, `approval.extend`, `approval.cancel`, `approval.revoke`: any unique prefix of an id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ById {
     pub id: String,
+}
+
+/// The answer of `approval.reveal`: what only memory holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revealed {
+    pub id: String,
+    /// The command whole, nothing hidden.
+    pub command: String,
+    /// What cards, the store and the record hide of it: byte spans of the command, and the kind.
+    pub hidden: Vec<(usize, usize, String)>,
 }
 
 /// What an approver says.

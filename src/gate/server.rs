@@ -263,6 +263,7 @@ async fn dispatch(
             | Method::ListRecent
             | Method::Get
             | Method::Decide
+            | Method::Reveal
             | Method::Subscribe
             | Method::Extend
             | Method::Cancel
@@ -273,6 +274,7 @@ async fn dispatch(
             | Method::PreviewRule
             | Method::RemoveRule
             | Method::Past
+            | Method::Stats
             | Method::Lockdown
             | Method::Status
             | Method::AuditLines
@@ -291,6 +293,7 @@ async fn dispatch(
             Method::ListRecent => reply(desk.list_recent(params(given)?).await),
             Method::Get => reply(desk.get(params(given)?).await),
             Method::Decide => reply(desk.decide(params(given)?).await),
+            Method::Reveal => reply(desk.reveal(params(given)?).await),
             Method::Subscribe => reply(Ok(desk.subscribe(out))),
             Method::Extend => reply(desk.extend(params(given)?).await),
             Method::Cancel => reply(desk.cancel(params(given)?).await),
@@ -301,6 +304,7 @@ async fn dispatch(
             Method::PreviewRule => reply(desk.preview_rule(params(given)?).await),
             Method::RemoveRule => reply(desk.remove_rule(params(given)?).await),
             Method::Past => reply(desk.past(params(given)?).await),
+            Method::Stats => reply(desk.stats(params(given)?).await),
             Method::Lockdown => reply(desk.lockdown(params(given)?).await),
             Method::Status => reply(desk.status().await),
             Method::AuditLines => reply(desk.audit_lines(params(given)?).await),

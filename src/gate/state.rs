@@ -19,7 +19,7 @@ use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{Layer, LayerKind, Policy, PolicyError, Projects, Standing};
 use crate::record::{Context, Redacted, Redactor};
-use crate::store::{GrantRow, PolicyText, Store, StoreError, Story, TrustRow, Waiting, runner_is_alive};
+use crate::store::{GrantRow, PolicyText, Pruned, Store, StoreError, Story, TrustRow, Waiting, runner_is_alive};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -33,6 +33,8 @@ use tokio::sync::Notify;
 pub const CLIENTS_MAX: usize = 1024;
 /// How often the gate looks for requests whose time is over.
 const EXPIRE_EVERY: Duration = Duration::from_millis(500);
+/// How often it looks for what is too old to be kept.
+const PRUNE_EVERY: Duration = Duration::from_secs(600);
 /// How often it looks whether the runner of a lost execution still lives.
 const LOST_EVERY: Duration = Duration::from_millis(100);
 /// Sessions that are remembered as askers; beyond it those that have ended are forgotten.
@@ -41,6 +43,8 @@ const SESSIONS_MAX: usize = 4096;
 const RELOADS_MAX: usize = 3;
 /// Versions of policies that are remembered as stored.
 const KNOWN_POLICIES_MAX: usize = 4096;
+/// Reveals that are remembered; who forgot has to look again.
+const REVEALED_MAX: usize = 4096;
 /// Users whose home directories are remembered.
 const HOMES_MAX: usize = 1024;
 
@@ -79,6 +83,8 @@ pub struct Gate {
     waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
     /// What clients wait for, with the text that only memory holds.
     waiting: RefCell<HashMap<RequestId, Arc<Judged>>>,
+    /// Who has seen what is hidden of a request that waits.
+    revealed: RefCell<HashSet<(RequestId, u32)>>,
     subscribers: RefCell<HashMap<u64, Out>>,
     next_subscriber: Cell<u64>,
     draining: Cell<bool>,
@@ -106,6 +112,7 @@ impl Gate {
         let policy = Policy::load(&layers, uid)
             .map_err(|e| Trouble::with_next(Code::PolicyBlocked, e.to_string(), "Correct the policy file"))?;
         let store = Store::open(&state)?;
+        store.anchor_also_in(policy.audit().checkpoint_dir.as_ref().map(PathBuf::from)).await?;
         let now = store.now();
         outcomes::commit_all(&store, &state).await;
         let recovered = store.recover(runner_is_alive, now.clone()).await?;
@@ -143,6 +150,7 @@ impl Gate {
             homes: RefCell::default(),
             waiters: RefCell::default(),
             waiting: RefCell::default(),
+            revealed: RefCell::default(),
             subscribers: RefCell::default(),
             next_subscriber: Cell::new(0),
             draining: Cell::new(false),
@@ -190,6 +198,8 @@ impl Gate {
                     *self.policy_error.borrow_mut() = None;
                     if policy.version() != held.0.version() {
                         tracing::info!(version = policy.version(), "policy reloaded");
+                        // Where that fails the store takes nothing new in, and says why.
+                        drop(self.store.anchor_also_in(policy.audit().checkpoint_dir.as_ref().map(PathBuf::from)));
                         held.0 = Arc::new(policy);
                         self.known.borrow_mut().clear();
                     }
@@ -338,6 +348,7 @@ impl Gate {
     /// What no command may write: state, sockets, policy and the binaries.
     pub fn forbidden(&self) -> Vec<PathBuf> {
         let mut ours = vec![self.state.clone(), self.run.clone()];
+        ours.extend(self.policy.borrow().0.audit().checkpoint_dir.as_ref().map(PathBuf::from));
         ours.extend(self.layers.iter().map(|layer| layer.path.clone()).filter(|path| path.exists()));
         ours.extend(["tollgate", "tollsh"].iter().filter_map(|name| dirs::beside(name)).filter(|path| path.exists()));
         ours
@@ -370,6 +381,27 @@ impl Gate {
     /// Its client is gone, or was answered for good.
     pub fn detach(&self, request: RequestId) {
         self.waiting.borrow_mut().remove(&request);
+    }
+
+    /// What is asked for, nothing hidden, and what cards hide of it; `None` where no client waits for it.
+    pub fn unredacted(&self, request: RequestId) -> Option<(String, Vec<(usize, usize, &'static str)>)> {
+        let waiting = self.waiting.borrow();
+        let judged = waiting.get(&request)?;
+        let command = String::from_utf8_lossy(judged.asked.submit.command.as_bytes()).into_owned();
+        Some((command, judged.shown.hidden.clone()))
+    }
+
+    /// This user has seen what is hidden of it.
+    pub fn reveal(&self, request: RequestId, uid: u32) {
+        let mut revealed = self.revealed.borrow_mut();
+        if revealed.len() >= REVEALED_MAX {
+            revealed.clear();
+        }
+        revealed.insert((request, uid));
+    }
+
+    pub fn has_seen(&self, request: RequestId, uid: u32) -> bool {
+        self.revealed.borrow().contains(&(request, uid))
     }
 
     /// The request as an approver sees it: whole while its client waits, else as it is stored.
@@ -544,6 +576,29 @@ impl Gate {
                     }
                 }
                 Err(error) => tracing::error!(code = error.code().name(), "cannot expire"),
+            }
+        }
+    }
+}
+
+impl Gate {
+    /// Removes what is older than policy keeps, for ever.
+    pub async fn prune(self: Rc<Gate>) {
+        loop {
+            tokio::time::sleep(PRUNE_EVERY).await;
+            let Some(days) = self.policy().audit().retention_days else { continue };
+            let kept_ms = i64::try_from(days.saturating_mul(24 * 60 * 60 * 1000)).unwrap_or(i64::MAX);
+            loop {
+                let now = self.store.now();
+                match self.store.prune(now.wall_ms.saturating_sub(kept_ms), now).await {
+                    Ok(pruned) if pruned == Pruned::default() => break,
+                    Ok(pruned) => tracing::info!(requests = pruned.requests, lines = pruned.lines, "pruned"),
+                    Err(error) => {
+                        tracing::error!(code = error.code().name(), "cannot prune");
+                        break;
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }

@@ -2,6 +2,7 @@
 //! broadcast or shown passes through this room; nothing that runs does.
 
 pub mod audit;
+pub mod export;
 pub mod redact;
 pub mod signing;
 pub mod visible;

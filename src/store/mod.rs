@@ -55,11 +55,13 @@ mod keys;
 mod leases;
 mod place;
 mod policies;
+mod prune;
 mod read;
 mod requests;
 mod rows;
 mod rules;
 mod schema;
+mod stats;
 mod ticket;
 mod trusts;
 mod writer;
@@ -71,9 +73,12 @@ pub use archive::Archive;
 pub use clock::{runner_is_alive, runner_of};
 pub use error::StoreError;
 pub use policies::PAST_ROWS_MAX;
+pub use prune::Pruned;
 pub use rows::{
-    DecisionRow, ExecutionRow, GrantRow, HistoryRow, KeyRow, LeaseRow, NoteRow, RequestRow, Story, TrustRow, Waiting,
+    DecisionRow, ExecutionRow, GrantRow, HistoryFilter, HistoryRow, KeyRow, LeaseRow, NoteRow, RequestRow, Story,
+    TrustRow, Waiting,
 };
+pub use stats::{Day, Disagreement, Prompted, Stats};
 pub use ticket::Claimed;
 
 use crate::assess::Class;
@@ -211,6 +216,14 @@ impl Store {
     /// that ended.
     pub fn expire(&self, now: Now) -> Pending<Vec<RequestId>> {
         self.writer.call(Weight::Settle, move |room| requests::expire(room, &now))
+    }
+
+    /// An approver is about to see what redaction hides of a request: on record first.
+    ///
+    /// # Errors
+    /// `UNKNOWN_REQUEST`, and those of the store.
+    pub fn revealed(&self, request: RequestId, by: Approver, now: Now) -> Pending<()> {
+        self.writer.call(Weight::Full, move |room| requests::revealed(room, request, &by, &now))
     }
 
     /// Give a pending request `ttl_ms` from now, if that is longer (24 h at most).
@@ -375,7 +388,23 @@ impl Store {
 
     /// Newest first: what was decided or executed. At most `HISTORY_ROWS_MAX`.
     pub fn history(&self, limit: usize, only_unknown: bool) -> Pending<Vec<HistoryRow>> {
-        self.writer.call(Weight::Read, move |room| read::history(room, limit, only_unknown).map(Ok))
+        self.find_history(HistoryFilter { only_unknown, ..HistoryFilter::newest(limit) })
+    }
+
+    /// As [`Store::history`], of those that the filter names.
+    pub fn find_history(&self, filter: HistoryFilter) -> Pending<Vec<HistoryRow>> {
+        self.writer.call(Weight::Read, move |room| read::history(room, &filter).map(Ok))
+    }
+
+    /// How often people were asked since a moment, about what, and where class and fence disagreed.
+    pub fn stats(&self, since_ms: i64) -> Pending<Stats> {
+        self.writer.call(Weight::Read, move |room| stats::stats(room.db, since_ms).map(Ok))
+    }
+
+    /// One step of removing what is older than `before_ms`: requests that have ended, and lines of the record up to a
+    /// checkpoint. Call again until nothing was removed.
+    pub fn prune(&self, before_ms: i64, now: Now) -> Pending<Pruned> {
+        self.writer.call(Weight::Settle, move |room| prune::prune(room, before_ms, &now))
     }
 
     /// Newest first: what people decided. At most `HISTORY_ROWS_MAX`.

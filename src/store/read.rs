@@ -305,14 +305,21 @@ pub fn recent_decisions(db: &Connection, limit: usize) -> Result<Vec<DecisionRow
     many(db, &format!("{DECISION} ORDER BY d.seq DESC LIMIT ?1"), [limited(limit)], decision_row)
 }
 
-pub fn history(room: &Room<'_>, limit: usize, only_unknown: bool) -> Result<Vec<HistoryRow>, StoreError> {
-    let only = if only_unknown {
+pub fn history(room: &Room<'_>, filter: &HistoryFilter) -> Result<Vec<HistoryRow>, StoreError> {
+    let only = if filter.only_unknown {
         "id IN (SELECT request FROM executions WHERE state = 'RESULT_UNKNOWN')"
     } else {
         "state <> 'PENDING'"
     };
-    let sql = request_sql(&format!("WHERE {only} ORDER BY created_wall DESC, rowid DESC LIMIT ?1"));
-    let requests = many(room.db, &sql, [limited(limit)], |raw| request_row(room, raw))?;
+    let sql = request_sql(&format!(
+        "WHERE {only} AND (?2 IS NULL OR agent = ?2) AND (?3 IS NULL OR class = ?3)
+         AND (?4 IS NULL OR json_extract(verdict, '$.decision') = ?4 OR lower(state) = ?4)
+         AND (?5 IS NULL OR created_wall >= ?5) AND (?6 IS NULL OR instr(lower(command), lower(?6)) > 0)
+         ORDER BY created_wall DESC, rowid DESC LIMIT ?1"
+    ));
+    let HistoryFilter { limit, agent, class, verdict, since_ms, text, .. } = filter;
+    let values = params![limited(*limit), agent, class.map(Class::name), verdict, since_ms, text];
+    let requests = many(room.db, &sql, values, |raw| request_row(room, raw))?;
     let last = format!("{DECISION} WHERE d.request = ?1 ORDER BY d.seq DESC LIMIT 1");
     requests
         .into_iter()

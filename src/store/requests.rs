@@ -241,6 +241,13 @@ pub fn expire(room: &mut Room<'_>, now: &Now) -> Done<Vec<RequestId>> {
     Ok(Ok(ended))
 }
 
+/// An approver sees what redaction hides of a request.
+pub fn revealed(room: &mut Room<'_>, request: RequestId, by: &Approver, now: &Now) -> Done<()> {
+    let decision = decisions::note(room, request, "reveal", by, None, now)?;
+    room.audit(now, "request.revealed", Some(request), json!({ "decision": decision }))?;
+    Ok(Ok(()))
+}
+
 pub fn extend(room: &mut Room<'_>, request: RequestId, ttl_ms: i64, by: &Approver, now: &Now) -> Done<Deadline> {
     let ttl_ms = ttl_ms.clamp(0, EXTEND_MS_MAX);
     let sql = format!(

@@ -70,7 +70,7 @@ pub struct ExecutionRow {
 #[derive(Clone, Debug, Serialize)]
 pub struct DecisionRow {
     pub request: RequestId,
-    /// `approve_once`, `approve_always`, `vote`, `deny`, `auto_deny`, `extend`, `revoke`, `lockdown`.
+    /// `approve_once`, `approve_always`, `vote`, `deny`, `auto_deny`, `extend`, `reveal`, `revoke`, `lockdown`.
     pub decision: String,
     pub approver: Approver,
     pub comment: Option<String>,
@@ -125,6 +125,30 @@ pub struct KeyRow {
     pub key: PublicKey,
     pub by: Approver,
     pub wall_ms: i64,
+}
+
+/// Which lines of history; what is `None` does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryFilter {
+    /// At most `HISTORY_ROWS_MAX`.
+    pub limit: usize,
+    pub only_unknown: bool,
+    pub agent: Option<String>,
+    pub class: Option<Class>,
+    /// What policy said (`allow`, `prompt` …) or how the request stands (`denied`, `expired` …), in lower case.
+    pub verdict: Option<String>,
+    /// Milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Stands somewhere in the command; upper and lower case are the same.
+    pub text: Option<String>,
+}
+
+impl HistoryFilter {
+    /// The newest so many.
+    pub fn newest(limit: usize) -> HistoryFilter {
+        let only_unknown = false;
+        HistoryFilter { limit, only_unknown, agent: None, class: None, verdict: None, since_ms: None, text: None }
+    }
 }
 
 /// One line of history.

@@ -1,6 +1,7 @@
 //! Is the record whole, what does it say, and how does it leave this machine?
 
 mod export;
+mod send;
 mod show;
 mod source;
 mod verify;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Source {
     from: From,
     ready: VecDeque<Vec<u8>>,
-    /// The line to ask for next; `None` where there are no more.
+    /// The line to ask for next; `None` in a file.
     next: Option<u64>,
     /// Lines after this one are not asked for: they came meanwhile.
     until: u64,
@@ -88,7 +88,10 @@ impl Source {
             && let Some(from) = self.next.filter(|from| *from <= self.until)
         {
             let rows: Vec<String>;
-            (rows, self.next) = self.page(from)?;
+            let next;
+            (rows, next) = self.page(from)?;
+            // Where there are no more yet, more may come.
+            self.next = next.or(Some(from));
             self.ready.extend(rows.into_iter().map(String::into_bytes));
         }
         Ok(self.ready.pop_front())
@@ -108,6 +111,20 @@ impl Source {
                 Ok((rows.into_iter().map(|(_, line)| line).collect(), next))
             }
             From::File(..) | From::Nothing => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// Lines that come from now on are read as well; not from a file, which does not grow.
+    ///
+    /// # Errors
+    /// It is a file, or nothing.
+    pub fn follow(&mut self) -> Result<(), Failure> {
+        self.until = u64::MAX;
+        match self.from {
+            From::Gate(_) => Ok(()),
+            From::Store(_) | From::File(..) | From::Nothing => {
+                Err(Failure::no("only the record of a gate that runs grows", "Start one with `tollgate daemon`"))
+            }
         }
     }
 

@@ -151,29 +151,41 @@ fn chunks(text: &str) -> Vec<&str> {
     out
 }
 
-/// The records of these lines with their bodies whole; a body whose parts are not all there keeps its reference.
-pub fn records<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Record> {
-    let mut waiting: BTreeMap<(Digest, usize), String> = BTreeMap::new();
-    let mut out = Vec::new();
-    for line in lines {
-        let Ok(mut record) = serde_json::from_str::<Record>(line) else { continue };
+/// Makes bodies whole again, line by line.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    waiting: BTreeMap<(Digest, usize), String>,
+}
+
+impl Joiner {
+    /// The record that ends with this line; `None` for a part of one, and for what is none. A body whose parts are not
+    /// all there keeps its reference.
+    pub fn line(&mut self, line: &[u8]) -> Option<Record> {
+        let mut record: Record = serde_json::from_slice(line).ok()?;
         if record.what == "part" {
             if let Ok(part) = serde_json::from_value::<Part>(record.body) {
-                waiting.insert((part.of, part.part), part.text);
+                self.waiting.insert((part.of, part.part), part.text);
             }
-            continue;
+            return None;
         }
         if let Ok(InParts { parts, sha256 }) = serde_json::from_value::<InParts>(record.body.clone()) {
-            let text: String = (1..=parts).filter_map(|part| waiting.remove(&(sha256, part))).collect();
+            let text: String = (1..=parts).filter_map(|part| self.waiting.remove(&(sha256, part))).collect();
             if Digest::of(text.as_bytes()) == sha256
                 && let Ok(body) = serde_json::from_str(&text)
             {
                 record.body = body;
             }
         }
-        out.push(record);
+        // Parts stand right before their record: what is left belongs to none.
+        self.waiting.clear();
+        Some(record)
     }
-    out
+}
+
+/// The records of these lines with their bodies whole.
+pub fn records<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Record> {
+    let mut joiner = Joiner::default();
+    lines.into_iter().filter_map(|line| joiner.line(line.as_bytes())).collect()
 }
 
 #[cfg(test)]

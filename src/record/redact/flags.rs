@@ -250,9 +250,14 @@ pub struct Found {
 /// Reads `text` as a shell would.
 pub fn find(text: &[u8], out: &mut Found) {
     let at: Vec<u32> = (0..text.len().min(u32::MAX as usize) as u32).collect();
-    let mut reader = Reader { out, assigned: Vec::new(), run: Vec::new() };
+    let mut reader = Reader { out, assigned: Vec::new(), run: Vec::new(), given: Vec::new() };
     reader.text(text, &at, 0);
-    let Reader { assigned, run, out } = reader;
+    let Reader { assigned, run, given, out } = reader;
+    for (_, (start, end)) in assigned.iter().filter(|(name, _)| given.contains(name)) {
+        if names::is_secret(&text[*start..*end], Name::Secret("secret"), Written::Quoted) {
+            out.secrets.push(*start, *end, Kind("secret"));
+        }
+    }
     out.code.extend(assigned.into_iter().filter(|(name, _)| run.contains(name)).map(|(_, span)| span));
 }
 
@@ -262,6 +267,8 @@ struct Reader<'a> {
     assigned: Vec<(Vec<u8>, (usize, usize))>,
     /// Variables whose value runs.
     run: Vec<Vec<u8>>,
+    /// Variables whose value is given where a secret is: `T=x; tool --token "$T"`.
+    given: Vec<Vec<u8>>,
 }
 
 impl Reader<'_> {
@@ -318,9 +325,13 @@ impl Reader<'_> {
     }
 
     fn hide(&mut self, word: &Word, from: usize, kind: &'static str) {
-        let value = &word.text[from.min(word.text.len())..];
-        if word.is_reference(from.min(word.text.len())) || !names::is_secret(value, Name::Secret(kind), Written::Quoted)
-        {
+        let from = from.min(word.text.len());
+        let value = &word.text[from..];
+        if word.is_reference(from) {
+            self.given.extend(word.names().filter(|name| !name.is_empty()).map(<[u8]>::to_vec));
+            return;
+        }
+        if !names::is_secret(value, Name::Secret(kind), Written::Quoted) {
             return;
         }
         let (start, end) = word.span(from);
@@ -764,6 +775,8 @@ mod tests {
             ("keytool -list -storepass hush", &["hush"]),
             ("docker run -e API_TOKEN=hush img", &["hush"]),
             ("helm upgrade --set db.password=hush r c", &["hush"]),
+            ("T=hush; tool --token \"$T\"", &["hush"]),
+            ("T='hush x' && curl -u me:${T} h", &["hush x"]),
         ] {
             assert_eq!(hidden(text), want, "{text}");
         }
