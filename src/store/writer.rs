@@ -337,10 +337,14 @@ impl Desk {
         if self.broken.is_some() || !self.anchor.lags(self.chain) {
             return self.broken.clone().map_or(Ok(()), Err);
         }
+        self.synced = None;
         let made = self.db.execute_batch("PRAGMA synchronous=FULL; BEGIN IMMEDIATE").map_err(StoreError::from);
         let made = made.and_then(|()| self.anchor.make(&self.db, self.chain)).and_then(|()| self.cached("COMMIT"));
         match &made {
-            Ok(()) => self.anchor.committed(),
+            Ok(()) => {
+                self.synced = Some(true);
+                self.anchor.committed();
+            }
             Err(error) => {
                 tracing::error!(%error, "no checkpoint could be made");
                 self.anchor.later();
