@@ -86,7 +86,6 @@ use crate::authorize::*;
 use crate::facts::codes::Code;
 use crate::facts::key::PublicKey;
 use crate::record::Redacted;
-use crate::record::audit::PublicKey;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -546,7 +545,7 @@ impl Store {
     }
 
     /// The key that signs checkpoints now, and the files outside the database that they go to.
-    pub fn anchored_by(&self) -> Pending<(PublicKey, Vec<std::path::PathBuf>)> {
+    pub fn anchored_by(&self) -> Pending<(crate::record::audit::PublicKey, Vec<std::path::PathBuf>)> {
         self.writer.call(Weight::Read, |room| Ok(Ok((room.anchor.key(), room.anchor.places()))))
     }
 
