@@ -37,7 +37,9 @@ pub fn asked(assessment: &Assessment, text: &str) -> Result<Option<u64>, String>
     // Not an assignment, which stands in the same span.
     let first = text.split_ascii_whitespace().next() == Some("tollgate");
     let again = all.any(|segment| segment.reasons.iter().any(|reason| reason.code == Reason::Background));
-    if !whole || !first || again {
+    // The job's output has a place of its own.
+    let redirected = job.reasons.iter().any(|reason| reason.code == Reason::Redirect);
+    if !whole || !first || again || redirected {
         return Err("`tollgate job start` starts one job, and is the whole command then".to_owned());
     }
     longest(&job.argv).map(Some)
