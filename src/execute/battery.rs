@@ -52,7 +52,7 @@ fn entry_point() {
             .chain(std::env::var_os("BATTERY_TEXT"))
             .collect(),
         env: std::env::vars_os().collect(),
-        cwd: fs::File::open(path("BATTERY_WORKSPACE").unwrap_or("/".into())).unwrap().into(),
+        cwd: fs::File::open(path("BATTERY_CWD").or(path("BATTERY_WORKSPACE")).unwrap_or("/".into())).unwrap().into(),
         spec,
         signals: signals::take_charge(true),
         pins: pins(),
@@ -107,7 +107,7 @@ fn raw_call() {
 
 fn one_call(numbers: &[i64]) -> i32 {
     let at = |i: usize| numbers.get(i).copied().unwrap_or(0);
-    sys::raw_call3(numbers[0], [at(1), at(2), at(3)]).err().unwrap_or(0)
+    sys::raw_call6(numbers[0], [at(1), at(2), at(3), at(4), at(5), at(6)]).err().unwrap_or(0)
 }
 
 fn binary() -> &'static Path {
@@ -312,6 +312,20 @@ fn writing_stays_in_the_workspace() {
             assert_ne!(status, 0, "{text}");
         }
         assert_eq!(fs::read_to_string(world.path("outside/f")).unwrap(), "before\n");
+        assert_eq!(fs::read_dir(world.path("outside")).unwrap().count(), 2);
+    }
+}
+
+#[test]
+fn started_in_the_home_or_at_the_root_nothing_is_writable() {
+    for world in worlds() {
+        for cwd in [world.path(""), world.path("outside"), "/".into()] {
+            for class in Class::ALL {
+                let mut command = world.command(class, "echo x > new || echo x > ./outside/new || mkdir d || rm f");
+                command.env_remove("BATTERY_WORKSPACE").env("BATTERY_CWD", &cwd).env("HOME", world.path("outside"));
+                assert_ne!(said(command.output().unwrap()).0, 0, "{class} in {}", cwd.display());
+            }
+        }
         assert_eq!(fs::read_dir(world.path("outside")).unwrap().count(), 2);
     }
 }

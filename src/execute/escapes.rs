@@ -4,6 +4,7 @@
 //! outside is looked at afterwards as well. The few that need calls no program makes are made by this test binary.
 
 use super::battery::{START, World, said, worlds};
+use super::sys;
 use crate::assess::Class;
 use crate::authorize::fence::Level;
 use std::fs;
@@ -19,6 +20,8 @@ enum In {
     Quiet,
     /// In read at both levels; above read at level full only (the other one cannot hold it, and says so).
     ReadOrFull,
+    /// At level full: the other one cannot hold it, and says so.
+    Full,
     /// In read.
     Read,
 }
@@ -26,6 +29,16 @@ enum In {
 const ATTEMPTS: &[(In, &str)] = &[
     // Files outside, by every road.
     (In::All, "echo x > $O/f"),
+    (In::All, "ln $O/f $TMPDIR/hard && echo x > $TMPDIR/hard"),
+    (
+        In::All,
+        "(for i in $(seq 99); do ln -sfn $O r; ln -sfn sub r; done) & for i in $(seq 99); do echo x > r/new; done; test -e $O/new",
+    ),
+    (In::All, "mv sub $O/"),
+    (In::All, "cp -a --reflink=always f $O/f"),
+    (In::All, "exec 5<$O/f && echo x > /proc/self/fd/5"),
+    (In::All, "exec 5<$O/f && dd of=/dev/fd/5 if=/dev/zero bs=1 count=1 conv=notrunc"),
+    (In::All, "tar cf - f | tar xf - -C $O"),
     (In::All, "echo x >> $O/f"),
     (In::All, ": > $O/new"),
     (In::All, "truncate -s 0 $O/f"),
@@ -83,6 +96,12 @@ const ATTEMPTS: &[(In, &str)] = &[
     (In::All, "cat /proc/$VICTIM/root$O/../hidden/key"),
     (In::All, "cp ../hidden/key $TMPDIR/key"),
     (In::All, "grep -r secret ../hidden"),
+    (In::Full, "cd ../hidden && ls | grep -q key"),
+    (In::All, "exec 5<../hidden/key && cat <&5"),
+    (In::All, "ln -s ../hidden/key k && cat k"),
+    (In::Full, "find ../hidden -name key | grep -q ."),
+    (In::All, "echo x > ../hidden/key"),
+    (In::All, "for f in /proc/1/fd/*; do echo x > $f && exit 0; done; exit 1"),
     (In::All, "mv ../hidden ../shown"),
     (In::All, "tar cf - ../hidden/key | grep -qa secret"),
     // Devices.
@@ -96,6 +115,13 @@ const ATTEMPTS: &[(In, &str)] = &[
     (In::All, "echo x > /dev/kmsg"),
     (In::All, "exec 5<>/dev/fuse"),
     (In::All, "exec 5<>/dev/kvm"),
+    (In::All, "exec 5<>/dev/loop-control"),
+    (In::All, "exec 5<>/dev/net/tun"),
+    (In::All, "exec 5<>/dev/uinput"),
+    (In::All, "exec 5<>/dev/userfaultfd"),
+    (In::All, "exec 5<>/dev/vhost-vsock"),
+    (In::All, "exec 5<>/dev/tty0"),
+    (In::All, "exec 5<>/dev/cpu_dma_latency"),
     // Namespaces and mounts.
     (In::All, "unshare -U true"),
     (In::All, "unshare -Ur true"),
@@ -114,7 +140,21 @@ const ATTEMPTS: &[(In, &str)] = &[
     (In::All, "call $UNSHARE,$((0x10000000))"),
     (In::All, "call $CLONE,$((0x10000011))"),
     (In::All, "call $SETNS,9,0"),
+    (In::All, "call $MOVE_MOUNT,$((-1)),0,$((-100)),0,4"),
+    (In::All, "call $PIVOT_ROOT,0,0"),
+    (In::All, "call $CHROOT,0"),
+    (In::All, "call $OPEN_BY_HANDLE,$((-100)),0,0"),
     // Other processes.
+    (In::All, "call $SETPRIORITY,2,0,19"),
+    (In::All, "call $SETPRIORITY,1,0,19"),
+    (In::All, "call $IOPRIO_SET,3,0,$((3 << 13))"),
+    (In::All, "call $IOPRIO_SET,2,0,$((3 << 13))"),
+    (In::All, "renice -n 19 -u $(id -u)"),
+    (In::All, "probe shared-memory"),
+    (In::All, "probe queue"),
+    (In::All, "call $PIDFD_GETFD,0,0,0"),
+    (In::All, "call $PROCESS_MADVISE,0,0,0"),
+    (In::All, "exec 5</proc/$VICTIM/ns/mnt && call $SETNS,5,0"),
     (In::All, "kill $VICTIM"),
     (In::All, "kill -9 $VICTIM"),
     (In::All, "kill -STOP $VICTIM"),
@@ -133,6 +173,11 @@ const ATTEMPTS: &[(In, &str)] = &[
     (In::All, "echo '|/bin/true' > /proc/sys/kernel/core_pattern"),
     (In::All, "sysctl -w kernel.core_uses_pid=1"),
     (In::All, "echo h > /proc/sysrq-trigger"),
+    (In::All, "echo ':x:M::x::/bin/true:' > /proc/sys/fs/binfmt_misc/register"),
+    (In::All, "echo 1 > /proc/sys/vm/drop_caches"),
+    (In::All, "echo 5 > /proc/self/oom_score_adj"),
+    (In::All, "echo 0 > /proc/self/loginuid"),
+    (In::All, "echo always > /sys/kernel/mm/transparent_hugepage/enabled"),
     (In::All, "echo 1 > /sys/kernel/mm/ksm/run"),
     (In::All, "mkdir /sys/fs/cgroup/tollgate-escape || mkdir /sys/fs/cgroup/unified/tollgate-escape"),
     // Networks.
@@ -150,6 +195,10 @@ const ATTEMPTS: &[(In, &str)] = &[
     (In::All, "call $SOCKET,16,3,9"),
     (In::All, "call $SOCKET,16,3,15"),
     (In::All, "call $SOCKET,44,3,0"),
+    (In::All, "call $SOCKET,15,3,2"),
+    (In::All, "call $SOCKET,30,1,0"),
+    (In::All, "call $SOCKET,42,2,0"),
+    (In::All, "call $SOCKET,43,1,0"),
     (In::All, "probe unix"),
     (In::All, "probe abstract"),
     (In::All, "probe pair"),
@@ -222,7 +271,46 @@ fn tried(name: &str) -> bool {
                 net::sendto(&one, b"x", net::SendFlags::empty(), &named).is_ok()
             })
         }
+        "shared-memory" => {
+            let id = std::env::var("SHARED").unwrap().parse().unwrap();
+            sys::raw_call6(libc::SYS_shmat, [id, 0, 0, 0, 0, 0]).is_ok()
+        }
+        "queue" => queue(&std::env::var("QUEUE").unwrap(), 0).is_ok(),
         other => panic!("no attempt {other}"),
+    }
+}
+
+/// Opens a message queue by its name.
+fn queue(name: &str, flags: i32) -> Result<i64, sys::Errno> {
+    let name = std::ffi::CString::new(name).unwrap();
+    let flags = libc::O_RDWR | flags;
+    sys::raw_call6(libc::SYS_mq_open, [name.as_ptr() as i64, flags.into(), 0o600, 0, 0, 0])
+}
+
+/// What the kernel keeps for others of the same user, until dropped.
+struct Kept {
+    shared: i64,
+    queue: String,
+}
+
+impl Kept {
+    fn new() -> Kept {
+        let shared = sys::raw_call6(libc::SYS_shmget, [0, 4096, 0o1666, 0, 0, 0]).unwrap();
+        let queue = format!("tollgate-escapes-{shared}");
+        let made = self::queue(&queue, libc::O_CREAT).unwrap();
+        _ = sys::raw_call6(libc::SYS_close, [made, 0, 0, 0, 0, 0]);
+        // Everybody of the test's users may open it.
+        let path = std::path::Path::new("/dev/mqueue").join(&queue);
+        drop(fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o666)));
+        Kept { shared, queue }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let name = std::ffi::CString::new(self.queue.clone()).unwrap();
+        _ = sys::raw_call6(libc::SYS_mq_unlink, [name.as_ptr() as i64, 0, 0, 0, 0, 0]);
+        _ = sys::raw_call6(libc::SYS_shmctl, [self.shared, libc::IPC_RMID.into(), 0, 0, 0, 0]);
     }
 }
 
@@ -248,6 +336,14 @@ const CALLS: &[(&str, i64)] = &[
     ("REBOOT", libc::SYS_reboot),
     ("SETHOSTNAME", libc::SYS_sethostname),
     ("SWAPOFF", libc::SYS_swapoff),
+    ("MOVE_MOUNT", libc::SYS_move_mount),
+    ("PIVOT_ROOT", libc::SYS_pivot_root),
+    ("CHROOT", libc::SYS_chroot),
+    ("OPEN_BY_HANDLE", libc::SYS_open_by_handle_at),
+    ("SETPRIORITY", libc::SYS_setpriority),
+    ("IOPRIO_SET", libc::SYS_ioprio_set),
+    ("PIDFD_GETFD", libc::SYS_pidfd_getfd),
+    ("PROCESS_MADVISE", libc::SYS_process_madvise),
 ];
 
 fn script(class: Class, level: Level) -> String {
@@ -257,6 +353,7 @@ fn script(class: Class, level: Level) -> String {
             In::All => true,
             In::Quiet => class < Class::Network,
             In::ReadOrFull => class == Class::Read || level == Level::Full,
+            In::Full => level == Level::Full,
             In::Read => class == Class::Read,
         };
         if counts {
@@ -312,6 +409,7 @@ fn nothing_gets_out_of(world: &World, class: Class) {
     }
     let mut victim = world.as_its_user("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let before = outside(world);
+    let kept = Kept::new();
 
     let inner = world.command(class, &script(class, world.level));
     let mut command = Command::new("bash");
@@ -320,6 +418,7 @@ fn nothing_gets_out_of(world: &World, class: Class) {
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("BATTERY_HIDDEN", &hidden).env("HOME", world.path("home")).env("VICTIM", victim.id().to_string());
     command.env("PORT", tcp.local_addr().unwrap().port().to_string()).env("ABSTRACT", &abstract_name);
+    command.env("SHARED", kept.shared.to_string()).env("QUEUE", &kept.queue);
     command.env("BASH_FUNC_smuggled%%", "() { true; }").env("BASH_ENV", "/dev/null").stdin(Stdio::null());
     command.envs(CALLS.iter().map(|(name, number)| (name, number.to_string())));
     let (_, out, err) = said(command.output().unwrap());
@@ -350,12 +449,12 @@ fn nothing_gets_out_of(world: &World, class: Class) {
 
 #[test]
 fn nothing_gets_out() {
-    assert!(ATTEMPTS.len() >= 120);
+    assert!(ATTEMPTS.len() >= 160, "{}", ATTEMPTS.len());
     let users = worlds();
     std::thread::scope(|scope| {
         for world in &users {
             scope.spawn(move || {
-                for class in [Class::Read, Class::Write, Class::Network, Class::Destructive] {
+                for class in Class::ALL {
                     nothing_gets_out_of(&World::new(world.uid, world.level), class);
                 }
             });

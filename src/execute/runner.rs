@@ -297,8 +297,9 @@ impl Start {
                 introduced?;
                 blocked.witness.as_mut().map_or(Ok(()), |witness| witness.look(&self.pins))?;
                 let temporary = self.spec.temporary.as_ref().map(|dir| dir.path().to_owned());
+                let home = self.spec.home.as_ref().map(|dir| dir.path().to_owned());
                 blocked.supervisor = Some(match wanted {
-                    Some(wanted) => supervise::receive(&told, wanted, temporary)?,
+                    Some(wanted) => supervise::receive(&told, wanted, temporary, home)?,
                     None => Supervisor::deaf(),
                 });
                 blocked.process = Some(supervise::handle(pid)?);
@@ -437,7 +438,7 @@ impl Running {
         } else {
             Ended::Exit(libc::WEXITSTATUS(status) as u8)
         };
-        let refused = self.supervisor.refused.into_iter().collect();
+        let refused = self.supervisor.refused();
         let limit = limit.or_else(|| limit_of(&self.limits, ended, sys::used_by_children()));
         if let Some(words) = limit.and_then(|bound| self.limits.words(bound)) {
             self.notes.push(format!("ended by a limit: {words}"));

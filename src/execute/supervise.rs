@@ -26,6 +26,11 @@ const PATH_BYTES_MAX: usize = 512;
 /// Where a reading command may leave something: it is thrown away, or nobody's.
 const HARMLESS: &[&str] = &["/dev", "/proc/self/fd", "/proc/thread-self/fd", "/tmp"];
 
+/// Below the home: what programs write about themselves, and go on without.
+const OWN_STATE: &[&str] = &[".npm/_logs", ".npm/_update-notifier-last-checked"];
+/// Libraries try at their start whether there is such a network, and go on without.
+const TRIED_AT_START: &str = "socket(AF_INET6)";
+
 /// After a diff, git tries to keep what it learnt about the times of files, and goes on without.
 const TRIED_IN_VAIN: &str = ".git/index.lock";
 
@@ -54,6 +59,7 @@ pub struct Supervisor {
     listener: Option<(OwnedFd, Wanted)>,
     /// The session's temporary directory, as the command sees it.
     pub temporary: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     pub refused: BTreeSet<Refused>,
 }
 
@@ -70,7 +76,12 @@ pub fn handle(pid: libc::pid_t) -> std::io::Result<OwnedFd> {
 }
 
 /// Takes what a child that stands behind its filter has handed over.
-pub fn receive(from: &OwnedFd, wanted: Wanted, temporary: Option<PathBuf>) -> std::io::Result<Supervisor> {
+pub fn receive(
+    from: &OwnedFd,
+    wanted: Wanted,
+    temporary: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> std::io::Result<Supervisor> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -82,7 +93,7 @@ pub fn receive(from: &OwnedFd, wanted: Wanted, temporary: Option<PathBuf>) -> st
         _ => None,
     });
     let listener = descriptors.flatten().next().ok_or(rustix::io::Errno::NOMSG)?;
-    Ok(Supervisor { listener: Some((listener, wanted)), temporary, refused: BTreeSet::new() })
+    Ok(Supervisor { listener: Some((listener, wanted)), temporary, home, refused: BTreeSet::new() })
 }
 
 /// Why waiting ended.
@@ -128,7 +139,7 @@ impl Watched {
 impl Supervisor {
     /// Hears nothing: nothing is refused.
     pub fn deaf() -> Supervisor {
-        Supervisor { listener: None, temporary: None, refused: BTreeSet::new() }
+        Supervisor { listener: None, temporary: None, home: None, refused: BTreeSet::new() }
     }
 
     /// Answers until the process behind `process` has ended, or has reached what is watched.
@@ -187,7 +198,7 @@ impl Supervisor {
                 Some(errno)
             }
             Fate::Watched { name } => {
-                if let Some(path) = path_of(name, &told).filter(|path| !self.is_harmless(path)) {
+                if let Some(path) = path_of(name, &told).filter(|path| !self.is_harmless(name, path)) {
                     self.remember(Refused { call: format!("{name}({})", path.display()), network: false, file: true });
                 }
                 None
@@ -205,8 +216,24 @@ impl Supervisor {
         }
     }
 
-    fn is_harmless(&self, path: &Path) -> bool {
+    /// What is worth telling of it all.
+    pub fn refused(self) -> Vec<Refused> {
+        let mut refused = self.refused;
+        if self.listener.is_some_and(|(_, wanted)| wanted.read) && refused.len() == 1 {
+            refused.retain(|one| one.call != TRIED_AT_START);
+        }
+        refused.into_iter().collect()
+    }
+
+    fn is_harmless(&self, name: &str, path: &Path) -> bool {
         let own = self.temporary.as_deref();
+        if let Some(rest) = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+            // A directory of its own, made at the first use.
+            let makes = matches!(name, "mkdir" | "mkdirat") && rest.as_os_str().as_bytes().starts_with(b".");
+            if makes || OWN_STATE.iter().any(|state| rest.starts_with(state)) {
+                return true;
+            }
+        }
         HARMLESS.iter().map(Path::new).chain(own).any(|place| path.starts_with(place))
             || path.ends_with(TRIED_IN_VAIN)
             || path.strip_prefix("/proc").is_ok_and(|rest| rest.iter().nth(1).is_some_and(|part| part == "fd"))

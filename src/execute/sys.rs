@@ -323,11 +323,11 @@ pub fn raw_call(number: libc::c_long, first: libc::c_long) -> Result<libc::c_lon
     checked(unsafe { libc::syscall(number, first, 0, 0, 0, 0, 0) })
 }
 
-/// A system call with three arguments, for tests that try what a filter refuses.
+/// A system call with all its arguments, for tests that try what a filter refuses.
 #[cfg(test)]
-pub fn raw_call3(number: libc::c_long, [a, b, c]: [libc::c_long; 3]) -> Result<libc::c_long, Errno> {
-    // SAFETY: the tests pass integers and null pointers, which the kernel refuses where it wants memory.
-    checked(unsafe { libc::syscall(number, a, b, c, 0, 0, 0) })
+pub fn raw_call6(number: libc::c_long, [a, b, c, d, e, f]: [libc::c_long; 6]) -> Result<libc::c_long, Errno> {
+    // SAFETY: the tests pass integers, null pointers, and pointers to strings that they hold.
+    checked(unsafe { libc::syscall(number, a, b, c, d, e, f) })
 }
 
 /// Becomes the program. Returns only the error. Child-safe.

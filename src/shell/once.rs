@@ -8,7 +8,7 @@ use super::{durable, said, streams, temporary};
 use crate::assess::Class;
 use crate::authorize::fence::{Level, Limits};
 use crate::authorize::{FenceSpec, Refused};
-use crate::execute::watch::Watch;
+use crate::execute::watch::{Found, Watch};
 use crate::execute::{self, Blocked, FenceError, Outcome, Plan, Running, Signals, Ticket, pin};
 use crate::facts::codes::Code;
 use crate::facts::crash;
@@ -17,6 +17,7 @@ use crate::gate::protocol::{Claim, Claimed, Done, Ended, Finished, Granted, Meth
 use crate::gate::{Client, Trouble};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long the gate may take to say that it has heard how an approved command ended.
@@ -210,10 +211,14 @@ fn protect(dirs: &Dirs, watch: Watch, claimed: &Claimed, outcome: &mut Outcome) 
         .and_then(|state| watch.end(&state.join(QUARANTINE).join(id)).map_err(|error| error.to_string()));
     let code = Code::ProtectedPathCreated;
     let said = match kept {
-        Ok(paths) if paths.is_empty() => return,
-        Ok(paths) => {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            format!("set aside: {}", paths.join(", "))
+        Ok(Found { set_aside, told }) => {
+            if !told.is_empty() {
+                outcome.notes.push(format!("it runs on other machines once it is pushed: {}", names(&told)));
+            }
+            if set_aside.is_empty() {
+                return;
+            }
+            format!("set aside: {}", names(&set_aside))
         }
         Err(why) => format!("something that runs by itself appeared and could not be set aside: {why}"),
     };
@@ -221,6 +226,10 @@ fn protect(dirs: &Dirs, watch: Watch, claimed: &Claimed, outcome: &mut Outcome) 
         &Refusal::of(code, said.clone(), format!("A person releases it: tollgate release {id}")).with_id(id).line(),
     );
     outcome.notes.push(format!("{}: {said}", code.name()));
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The outcome goes to the gate, the status to the caller. Of what was approved it is written down first, and told until

@@ -36,6 +36,8 @@ pub const RESIDUE_LANDLOCK: &[&str] = &[
     "above read: mode, owner, times and attributes of the user's own files outside can be changed",
     "/tmp, /dev/shm and new pseudo-terminals are not writable; TMPDIR names the session's own directory",
     "the number of processes is counted a few times a second only, and a command that reaches its limit ends",
+    "names, sizes and times of what is hidden can be seen",
+    "System V shared memory, semaphores and message queues are not given out",
 ];
 
 const CAP_CHOWN: u32 = 0;
@@ -135,7 +137,8 @@ impl Fence {
         let rows = grants::all(spec, level, streams)?;
         let ruleset = landlock::ruleset(&rows, open).map_err(|(path, errno)| FenceError::Rule { path, errno })?;
         let sockets = seccomp::Sockets { inet: internet, unix: unix_sockets };
-        let wanted = seccomp::Wanted { read: !spec.writes(), sockets, told: true };
+        let ipc = spec.writes() && level == Level::Full;
+        let wanted = seccomp::Wanted { read: !spec.writes(), sockets, ipc, told: true };
         let filter = seccomp::filter(wanted);
         let room = match level {
             Level::Full => Some(Room::plan(spec, &grants::writable(spec)?, cwd, pins)?),
