@@ -272,3 +272,14 @@ fn what_is_no_secret_stays() {
         assert_eq!(redactor.output(text.as_bytes()).as_str(), *text);
     }
 }
+
+#[test]
+fn tags_say_which_secrets_are_the_same_and_nothing_else() {
+    let tagged = |key: u8| Redactor::new(Context::default()).tagged(tollgate::facts::InstallKey::new([key; 32]));
+    let text = "password=blue-Harbor7 token=blue-Harbor7 password=other-Harbor8";
+    let shown = tagged(1).output(text.as_bytes());
+    let tags: Vec<&str> = shown.as_str().split(']').filter_map(|part| part.rsplit(':').next()).take(3).collect();
+    assert!(tags[0] == tags[1] && tags[1] != tags[2] && tags[0].len() == 8, "{shown}");
+    assert_ne!(tagged(2).output(text.as_bytes()), shown, "under another key it is another one");
+    assert_eq!(tagged(1).output(shown.as_str().as_bytes()), shown, "a second pass changes nothing");
+}

@@ -122,7 +122,11 @@ impl Shell {
         let bench = gate.bench(self.peer.uid);
         let policy = Arc::clone(&bench.policy);
         let caller = self.peer.caller(&gate.lineages);
-        let asked = Asked::of(caller, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        let tags = policy.redact_tags();
+        let mut asked = Asked::of(caller, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
+        if tags {
+            asked.redactor = asked.redactor.tagged(gate.store.key());
+        }
         gate.heard(&asked.session);
         let at_bench = bench.clone();
         let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;

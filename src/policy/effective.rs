@@ -45,6 +45,7 @@ pub struct Values {
     pub key_for: BTreeSet<KeyFor>,
     pub background: Unattended,
     pub redact: Vec<String>,
+    pub redact_tags: bool,
     pub limits: LimitValues,
     pub env: model::Env,
     /// What is known about programs beside the built-in catalogue.
@@ -380,6 +381,11 @@ impl Policy {
     /// Whether the advisory hook may answer allow, although nothing fences what then runs.
     pub fn hook_allows_unfenced(&self) -> bool {
         self.values.hook.allow_unfenced == Some(true)
+    }
+
+    /// Whether markers of redaction say which secrets are the same.
+    pub fn redact_tags(&self) -> bool {
+        self.values.redact_tags
     }
 
     /// Whether prompts run unasked.

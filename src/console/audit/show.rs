@@ -1,8 +1,10 @@
 //! What happened to one request, in order?
 
+use super::super::moment;
 use super::super::output::{Done, Failure, Page};
 use super::source::Source;
-use crate::record::{audit, visible, visible_block};
+use crate::record::{audit, export, visible, visible_block};
+use serde_json::Value;
 use std::path::Path;
 
 #[derive(Debug, clap::Args)]
@@ -41,12 +43,40 @@ pub fn run(args: &Args, file: Option<&Path>) -> Done {
         page.json(&records)?;
         return page.done();
     }
+    let begun = export::at_ms(first);
     for record in &records {
-        page.line(&format!("{:6}  {}  {}", record.seq, visible(&record.at), visible(&record.what)))?;
-        let body = serde_json::to_string_pretty(&record.body).unwrap_or_default();
-        for line in visible_block(&body).lines() {
-            page.line(&format!("        {line}"))?;
+        let after = u64::try_from(export::at_ms(record) - begun).unwrap_or(0);
+        let after = if after == 0 { String::new() } else { format!("  after {}", moment::amount(after)) };
+        page.line(&format!("{:6}  {}  {}{after}", record.seq, visible(&record.at), visible(&record.what)))?;
+        for (key, value) in record.body.as_object().into_iter().flatten() {
+            if !BULK.contains(&key.as_str()) && !value.is_null() {
+                let text = visible_block(&in_words(value));
+                let mut lines = text.lines();
+                page.line(&format!("        {}: {}", visible(key), lines.next().unwrap_or_default()))?;
+                for line in lines {
+                    page.line(&format!("            {line}"))?;
+                }
+            }
         }
     }
     page.done()
+}
+
+/// What machines compare and nobody reads here; `--json` has it.
+const BULK: &[&str] =
+    &["subject_manifest", "evidence_manifest", "fence_spec", "around", "kin", "assessment", "deadline"];
+
+/// A value on one line: what is inside of it by name.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(in_words).collect::<Vec<_>>().join("; "),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| format!("{key} {}", in_words(value)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }

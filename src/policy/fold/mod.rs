@@ -145,6 +145,7 @@ impl Fold {
                 key_for: BTreeSet::new(),
                 background: Unattended::Block,
                 redact: Vec::new(),
+                redact_tags: false,
                 limits: LimitValues::BUILT_IN,
                 env: model::Env::default(),
                 catalogue: Additions::default(),

@@ -354,6 +354,12 @@ impl Fold {
     }
 
     fn redact(&mut self, document: &Document) -> Result<(), PolicyError> {
+        if let Some(tags) = document.file.redact.tags {
+            let keys = at!["redact", "tags"];
+            self.once(document, "redact.tags", &keys)?;
+            self.tightens(document, &keys, !tags || self.top)?;
+            self.values.redact_tags = tags;
+        }
         for (number, pattern) in document.file.redact.patterns.iter().enumerate() {
             let keys = at!["redact", "patterns", number];
             match regex::bytes::Regex::new(pattern) {

@@ -396,6 +396,9 @@ pub struct Redact {
     /// Regular expressions.
     #[serde(default)]
     pub patterns: Vec<String>,
+    /// Whether markers say which secrets are the same, by eight digits that mean nothing elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<bool>,
 }
 
 /// How much may wait, and when a no is repeated without asking.

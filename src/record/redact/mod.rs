@@ -16,6 +16,7 @@ mod words;
 pub use names::is_secret_name;
 pub use stream::Stream;
 
+use crate::facts::InstallKey;
 use known::Known;
 use memchr::memmem;
 use pairs::Memory;
@@ -136,6 +137,7 @@ pub struct Redactor {
     known: Known,
     homes: Homes,
     patterns: Vec<regex::bytes::Regex>,
+    tags: Option<InstallKey>,
 }
 
 impl Redactor {
@@ -145,12 +147,18 @@ impl Redactor {
             known: Known::of_environment(&context.env),
             homes: Homes::new(home.as_deref()),
             patterns: context.patterns,
+            tags: None,
         }
+    }
+
+    /// Markers say which secrets are the same: `[REDACTED:kind:1a2b3c4d]`, the digits made under this key.
+    pub fn tagged(self, key: InstallKey) -> Redactor {
+        Redactor { tags: Some(key), ..self }
     }
 
     /// A command's text, as it is stored, logged and broadcast.
     pub fn command(&self, text: &str) -> Redacted {
-        rewritten(text.as_bytes(), &self.command_spans(text.as_bytes()).hide)
+        self.rewritten(text.as_bytes(), &self.command_spans(text.as_bytes()).hide)
     }
 
     /// A command's text as an approver sees it: what flows into something that runs it is never hidden. `code` names
@@ -166,7 +174,7 @@ impl Redactor {
             .filter(|(_, _, kind)| secret(kind.0))
             .map(|&(start, end, kind)| (start, end, kind.0))
             .collect();
-        Card { text: rewritten(text.as_bytes(), &spans), hidden }
+        Card { text: self.rewritten(text.as_bytes(), &spans), hidden }
     }
 
     /// The same redactor, which also knows the secrets that this command gives away: for its output.
@@ -181,6 +189,12 @@ impl Redactor {
         let mut out = Vec::with_capacity(bytes.len());
         stream.push(bytes, &mut out);
         stream.finish(&mut out);
+        Redacted(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    fn rewritten(&self, text: &[u8], spans: &[(usize, usize, Kind)]) -> Redacted {
+        let mut out = Vec::with_capacity(text.len() + 64);
+        rewrite(text, spans, self.tags.as_ref(), &mut out);
         Redacted(String::from_utf8_lossy(&out).into_owned())
     }
 
@@ -242,6 +256,9 @@ impl Redactor {
     }
 }
 
+/// Hexadecimal digits of a tag: enough to tell secrets apart, too few to guess one by.
+const TAG_DIGITS: usize = 8;
+
 /// A command's secrets, sorted and without overlap, and what of it runs.
 struct CommandSpans {
     hide: Vec<(usize, usize, Kind)>,
@@ -256,7 +273,7 @@ fn values<'a>(text: &'a [u8], spans: &'a [(usize, usize, Kind)]) -> impl Iterato
 }
 
 /// Replaces the spans (sorted, without overlap) in one pass.
-fn rewrite(text: &[u8], spans: &[(usize, usize, Kind)], out: &mut Vec<u8>) {
+fn rewrite(text: &[u8], spans: &[(usize, usize, Kind)], tags: Option<&InstallKey>, out: &mut Vec<u8>) {
     let mut at = 0;
     for &(start, end, kind) in spans {
         out.extend_from_slice(&text[at..start]);
@@ -266,18 +283,17 @@ fn rewrite(text: &[u8], spans: &[(usize, usize, Kind)], out: &mut Vec<u8>) {
             kind => {
                 out.extend_from_slice(b"[REDACTED:");
                 out.extend_from_slice(kind.as_bytes());
+                if let Some(key) = tags {
+                    out.push(b':');
+                    let tag = key.tag("redacted", [&text[start..end]]).to_string();
+                    out.extend_from_slice(&tag.as_bytes()[..TAG_DIGITS]);
+                }
                 out.push(b']');
             }
         }
         at = end;
     }
     out.extend_from_slice(&text[at..]);
-}
-
-fn rewritten(text: &[u8], spans: &[(usize, usize, Kind)]) -> Redacted {
-    let mut out = Vec::with_capacity(text.len() + 64);
-    rewrite(text, spans, &mut out);
-    Redacted(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// Markers of an earlier pass, replaced by as many stars: they are never hidden again.
@@ -290,8 +306,8 @@ fn without_markers(text: &[u8]) -> Cow<'_, [u8]> {
         for at in memmem::find_iter(text, head) {
             let length = text[at + head.len()..]
                 .iter()
-                .take(32)
-                .take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'-')
+                .take(48)
+                .take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b':'))
                 .count();
             let end = at + head.len() + length;
             if text.get(end) == Some(&b']') {

@@ -76,7 +76,7 @@ impl<'a> Stream<'a> {
         };
         let line = &line[from..];
         self.find(line, &mut spans);
-        rewrite(&whole[from..], &spans.merged(), out);
+        rewrite(&whole[from..], &spans.merged(), self.redactor.tags.as_ref(), out);
     }
 
     fn find(&mut self, line: &[u8], spans: &mut Spans) {
@@ -133,6 +133,7 @@ impl<'a> Stream<'a> {
                 .filter(|span| span.0 >= from)
                 .map(|&(a, b, kind)| (a - from, b - from, kind))
                 .collect::<Vec<_>>(),
+            self.redactor.tags.as_ref(),
             out,
         );
         self.held = line[cut.max(from)..].to_vec();
