@@ -185,15 +185,17 @@ fn pair(line: &[u8], at: usize, memory: &mut Memory, budget: &mut usize, out: &m
         b'>' if matches!(before, Some(b'=' | b'-' | b' ')) => return at + 1,
         _ => {}
     }
+    if separator == b'>' {
+        // An attribute may end here, which says nothing; the element's name stands before it.
+        let (start, end, quoted) = name_before(line, name_end).unwrap_or((at, at, false));
+        return element(line, start, from, &line[start..end], quoted && memory.named > 0, budget, out);
+    }
     let Some((start, end, quoted)) = name_before(line, name_end) else { return at + 1 };
     if separator == b':' && line[..start].ends_with(b"://") {
         // A user's name in a URL, however it is called.
         return at + 1;
     }
     let name = &line[start..end];
-    if separator == b'>' {
-        return element(line, start, from, name, quoted && memory.named > 0, budget, out);
-    }
     let colon = separator == b':';
     match header(name, colon, quoted) {
         Some(Header::Authorization) => return authorization(line, from, out),
