@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tollgate::facts::agents::{AGENTS, Agent, hooks};
 
-/// Where an ordinary user finds the shell after `tollgate install`.
-const SHELL: &str = "~/.local/lib/tollgate/bin/bash";
-const DIR: &str = "~/.local/lib/tollgate/bin";
+/// Where the shell is after `tollgate install`.
+const SHELL: &str = "PREFIX/lib/tollgate/bin/bash";
+const DIR: &str = "PREFIX/lib/tollgate/bin";
 
 fn row(agent: &Agent) -> String {
     format!("| {} | {} | {} |\n", agent.title, agent.setting_for(SHELL, DIR), agent.time_out)
@@ -27,7 +27,7 @@ fn the_readme_lists_every_agent_as_the_table_does() {
 #[test]
 fn the_page_of_agents_is_what_the_table_says() {
     let mut page = String::from(
-        "# Agents\n\nGenerated from `src/facts/agents.rs`; `BLESS=1 cargo test` writes it.\n\n\
+        "# Agents\n\nGenerated from `src/facts/agents.rs`; `TOLLGATE_WRITE_DOCS=1 cargo test` writes it.\n\n\
          `tollgate install` makes the shell, `tollgate doctor AGENT` starts what the agent would start and says whether\n\
          it asks the gate. `tollgate guard -- AGENT ARGS` works for every agent, whatever it starts.\n\n\
          | agent | takes its shell from | change | time-out | hook |\n|---|---|---|---|---|\n",
@@ -43,7 +43,7 @@ fn the_page_of_agents_is_what_the_table_says() {
         "\n## Time-outs\n\nA command that waits for a person is a slow command to the agent. `tollsh` waits as long as\n\
          `[wait] park_s` says (110 seconds unless the policy says otherwise), then ends with 75, and the identical command\n\
          run again goes on waiting. Where the agent gives up earlier and its time-out cannot be changed, let `tollsh` be\n\
-         faster:\n\n| agent | `[wait] park_s` |\n|---|---|\n",
+         faster, for all or by the agent's program (`[wait] park_agent_s = { cline = 25 }`; many agents are `node` or `python3`):\n\n| agent | `[wait] park_s` |\n|---|---|\n",
     );
     for agent in AGENTS {
         if let Some(seconds) = agent.patience_s {
@@ -170,8 +170,31 @@ fn doctor_tells_agents_that_have_a_file() {
     intercepted(machine.doctor("opencode", &[("SHELL", &machine.shell())]));
     machine.file(".config/opencode/opencode.json", "{\"shell\": \"/bin/bash\"}");
     bypassed(machine.doctor("opencode", &[("SHELL", &machine.shell())]));
-    machine.file(".config/opencode/opencode.json", "{\n  // ours\n  \"shell\": \"~/bin/bash\",\n}");
+    machine.file(".config/opencode/opencode.json", "{\n  // ours\n  \"shell\": \"@shell@\",\n}");
     intercepted(machine.doctor("opencode", &[("SHELL", "/bin/bash")]));
+    // Nobody expands it.
+    machine.file(".config/opencode/opencode.json", "{\"shell\": \"~/bin/bash\"}");
+    bypassed(machine.doctor("opencode", &[]));
+}
+
+#[test]
+fn doctor_sees_a_project_that_leads_its_agent_past_the_gate() {
+    let machine = Machine::new();
+    let shell = machine.shell();
+    for (agent, file, text) in [
+        ("claude", ".claude/settings.json", "{\"env\": {\"CLAUDE_CODE_SHELL\": \"/bin/bash\"}}"),
+        ("claude", ".claude/settings.local.json", "{\"env\": {\"CLAUDE_CODE_SHELL\": \"/bin/bash\"}}"),
+        ("opencode", "opencode.json", "{\"shell\": \"/bin/bash\"}"),
+        ("pi", ".pi/settings.json", "{\"shellPath\": \"/bin/bash\"}"),
+    ] {
+        machine.file(".pi/agent/settings.json", "{\"shellPath\": \"@shell@\"}");
+        intercepted(machine.doctor(agent, &[("SHELL", &shell)]));
+        let path = machine.world.work().join(file);
+        std::fs::create_dir_all(path.parent().expect("below the project")).expect("made");
+        std::fs::write(&path, text).expect("written");
+        bypassed(machine.doctor(agent, &[("SHELL", &shell)]));
+        std::fs::remove_file(&path).expect("removed");
+    }
 }
 
 #[test]

@@ -50,8 +50,9 @@ const FIXTURES: &[Fixture] = &[
     Fixture {
         agent: "cline",
         sends: |command, cwd| {
-            json!({ "clineVersion": "3", "hookName": "PreToolUse", "taskId": "t", "workspaceRoots": [cwd],
-                "preToolUse": { "toolName": "execute_command", "parameters": { "command": command } } })
+            json!({ "clineVersion": "3", "hookName": "tool_call", "taskId": "t", "workspaceRoots": [cwd],
+                "preToolUse": { "toolName": "run_commands",
+                    "parameters": { "commands": json!([command]).to_string() } } })
         },
         hears: |answer| {
             let word = if answer["cancel"] == true { "deny" } else { "allow" };

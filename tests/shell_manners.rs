@@ -258,3 +258,11 @@ fn an_output_that_is_a_file_in_memory_is_written() {
     std::io::Read::read_to_string(&mut file, &mut text).expect("read");
     assert_eq!((status.code(), text.as_str()), (Some(0), "out\nerr\n"));
 }
+
+/// Inside, root's files belong to a number that stands for everybody unknown.
+#[test]
+fn a_shell_inside_a_fence_is_the_real_one_for_an_ordinary_user_too() {
+    let world = repository();
+    let text = format!("{} -c 'echo nested $0 $1' zero one; echo $?", env!("CARGO_BIN_EXE_tollsh"));
+    says(&world, &["-c", &text], 0, "nested zero one\n0\n", "");
+}

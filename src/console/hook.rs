@@ -216,9 +216,9 @@ fn call_in(protocol: &Protocol, sent: &Value) -> Result<Option<Called>, String> 
         Some(arguments) => arguments,
         None => &Value::Null,
     };
-    let named = ["command", "commands", "cmd"].iter().find_map(|key| arguments.get(key));
-    let command = match named {
-        Some(named) => Some(text_of(named).ok_or("its command is no text")?),
+    let one = ["command", "cmd"].iter().find_map(|key| arguments.get(key)).map(one_command);
+    let command = match one.or_else(|| arguments.get("commands").map(several_commands)) {
+        Some(command) => Some(command.ok_or("its command is no text")?),
         None => None,
     };
     match command {
@@ -231,20 +231,32 @@ fn call_in(protocol: &Protocol, sent: &Value) -> Result<Option<Called>, String> 
     }
 }
 
-/// A text; a list of words, as one command; a list of commands, one after the other.
-fn text_of(named: &Value) -> Option<String> {
-    let words = match named {
-        Value::String(text) => return Some(text.clone()),
+/// A text, or a list of words.
+fn one_command(named: &Value) -> Option<String> {
+    match named {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) if !words.is_empty() => {
+            let words = words.iter().map(|word| Some(quoted(word.as_str()?)));
+            Some(words.collect::<Option<Vec<_>>>()?.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// A list of commands, one after the other; some send it as a text that holds JSON.
+fn several_commands(named: &Value) -> Option<String> {
+    let parsed: Value;
+    let list = match named {
         Value::Array(list) => list,
+        Value::String(text) => {
+            parsed = serde_json::from_str(text).ok()?;
+            parsed.as_array()?
+        }
         _ => return None,
     };
-    if let Some(commands) = words.iter().map(|word| word.get("command")?.as_str()).collect::<Option<Vec<_>>>()
-        && !commands.is_empty()
-    {
-        return Some(commands.join("\n"));
-    }
-    let words = words.iter().map(|word| Some(quoted(word.as_str()?))).collect::<Option<Vec<_>>>()?;
-    (!words.is_empty()).then(|| words.join(" "))
+    let commands = list.iter().map(|one| one_command(one.get("command").unwrap_or(one)));
+    let commands = commands.collect::<Option<Vec<_>>>()?;
+    (!commands.is_empty()).then(|| commands.join("\n"))
 }
 
 fn quoted(word: &str) -> String {
@@ -305,10 +317,13 @@ mod tests {
 
     #[test]
     fn words_become_one_command_and_commands_one_after_the_other() {
-        assert_eq!(text_of(&json!(["bash", "-lc", "rm 'x' && ls"])), Some(r"bash -lc 'rm '\''x'\'' && ls'".to_owned()));
-        assert_eq!(text_of(&json!([{ "command": "a" }, { "command": "b" }])), Some("a\nb".to_owned()));
+        let words = one_command(&json!(["bash", "-lc", "rm 'x' && ls"]));
+        assert_eq!(words.as_deref(), Some(r"bash -lc 'rm '\''x'\'' && ls'"));
+        assert_eq!(several_commands(&json!([{ "command": "a b" }, "c"])).as_deref(), Some("a b\nc"));
+        assert_eq!(several_commands(&json!("[\"uname -a\"]")).as_deref(), Some("uname -a"));
         for none in [json!([]), json!(7), json!({}), json!([1]), json!([null, "x"])] {
-            assert_eq!(text_of(&none), None, "{none}");
+            assert_eq!((one_command(&none), several_commands(&none)), (None, None), "{none}");
         }
+        assert_eq!(several_commands(&json!("uname")), None);
     }
 }

@@ -94,14 +94,13 @@ fn pick(agent: &Agent) -> (Picked, Vec<String>) {
     for &source in agent.shell {
         let named = match source {
             Source::Variable(name, fits) => std::env::var(name).ok().filter(|value| fitting(value, fits)),
-            Source::Key { file, key, fits } => match home.as_ref().map(|home| value_in(&home.join(file), key)) {
-                Some(Ok(value)) => value.filter(|value| fitting(value, fits)),
-                Some(Err(why)) => {
-                    notes.push(format!("~/{file} is passed over: {why}"));
-                    None
-                }
-                None => None,
-            },
+            Source::Key { file, key, fits } => {
+                let found = home.as_ref().map_or(Ok(None), |home| value_in(&home.join(file), key));
+                text_of(found, &format!("~/{file}"), &mut notes).filter(|value| fitting(value, fits))
+            }
+            Source::Project { file, key, fits } => {
+                text_of(value_in(Path::new(file), key), file, &mut notes).filter(|value| fitting(value, fits))
+            }
             Source::Users(names) => users_shell().filter(|shell| {
                 Path::new(shell).file_name().is_some_and(|name| names.iter().any(|one| name == OsStr::new(one)))
             }),
@@ -109,24 +108,26 @@ fn pick(agent: &Agent) -> (Picked, Vec<String>) {
             Source::Fixed(path) => Some(path.to_owned()),
         };
         if let Some(named) = named {
-            return (Picked { source, shell: at(&named, home.as_deref()) }, notes);
+            return (Picked { source, shell: at(&named) }, notes);
         }
     }
     // Only where not even a `bash` is on the PATH.
     (Picked { source: Source::Fixed("/bin/sh"), shell: "/bin/sh".into() }, notes)
 }
 
+fn text_of(found: Result<Option<String>, String>, file: &str, notes: &mut Vec<String>) -> Option<String> {
+    found.unwrap_or_else(|why| {
+        notes.push(format!("{file} is passed over: {why}"));
+        None
+    })
+}
+
 fn fitting(value: &str, words: &[&str]) -> bool {
     !value.is_empty() && (words.is_empty() || words.iter().any(|word| value.contains(word)))
 }
 
-fn at(named: &str, home: Option<&Path>) -> PathBuf {
-    match (named.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        (Some(_), None) => named.into(),
-        (None, _) if named.contains('/') => named.into(),
-        (None, _) => on_path(named).unwrap_or_else(|| named.into()),
-    }
+fn at(named: &str) -> PathBuf {
+    if named.contains('/') { named.into() } else { on_path(named).unwrap_or_else(|| named.into()) }
 }
 
 fn users_shell() -> Option<String> {

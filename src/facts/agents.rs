@@ -8,6 +8,8 @@ pub enum Source {
     Variable(&'static str, &'static [&'static str]),
     /// A key of a JSON file below the home, as a path of members; a value must contain one of these words.
     Key { file: &'static str, key: &'static [&'static str], fits: &'static [&'static str] },
+    /// The same below the directory it is started in, where a project can say so.
+    Project { file: &'static str, key: &'static [&'static str], fits: &'static [&'static str] },
     /// The shell of the user's entry in passwd, if its name is one of these.
     Users(&'static [&'static str]),
     /// The first program of this name on the agent's PATH.
@@ -46,6 +48,7 @@ pub struct Agent {
 
 const BASH_OR_ZSH: &[&str] = &["bash", "zsh"];
 const CLAUDE_SETTINGS: &str = ".claude/settings.json";
+const CLAUDE_LOCAL: &str = ".claude/settings.local.json";
 
 /// Every agent that is known, by name.
 pub const AGENTS: &[Agent] = &[
@@ -62,8 +65,12 @@ pub const AGENTS: &[Agent] = &[
         name: "claude",
         title: "Claude Code",
         shell: &[
+            Source::Project { file: CLAUDE_LOCAL, key: &["env", "CLAUDE_CODE_SHELL"], fits: BASH_OR_ZSH },
+            Source::Project { file: CLAUDE_SETTINGS, key: &["env", "CLAUDE_CODE_SHELL"], fits: BASH_OR_ZSH },
             Source::Key { file: CLAUDE_SETTINGS, key: &["env", "CLAUDE_CODE_SHELL"], fits: BASH_OR_ZSH },
             Source::Variable("CLAUDE_CODE_SHELL", BASH_OR_ZSH),
+            Source::Project { file: CLAUDE_LOCAL, key: &["env", "SHELL"], fits: BASH_OR_ZSH },
+            Source::Project { file: CLAUDE_SETTINGS, key: &["env", "SHELL"], fits: BASH_OR_ZSH },
             Source::Key { file: CLAUDE_SETTINGS, key: &["env", "SHELL"], fits: BASH_OR_ZSH },
             Source::Variable("SHELL", BASH_OR_ZSH),
             Source::OnPath("zsh"),
@@ -96,8 +103,8 @@ pub const AGENTS: &[Agent] = &[
         patience_s: None,
         hook: Some(Hook {
             name: "codex",
-            file: ".codex/hooks.json",
-            entry: r#""hooks": { "PreToolUse": [{ "matcher": "Bash", "hooks": [{ "type": "command", "command": "{hook}" }] }] }"#,
+            file: ".codex/config.toml",
+            entry: r#"[[hooks.PreToolUse]] with hooks = [{ type = "command", command = "{hook}" }]"#,
         }),
     },
     Agent {
@@ -109,7 +116,7 @@ pub const AGENTS: &[Agent] = &[
         patience_s: None,
         hook: Some(Hook {
             name: "copilot",
-            file: ".github/hooks/tollgate.json",
+            file: ".copilot/hooks/tollgate.json",
             entry: r#""version": 1, "hooks": { "preToolUse": [{ "type": "command", "bash": "{hook}" }] }"#,
         }),
     },
@@ -148,6 +155,7 @@ pub const AGENTS: &[Agent] = &[
         name: "opencode",
         title: "opencode",
         shell: &[
+            Source::Project { file: "opencode.json", key: &["shell"], fits: &[] },
             Source::Key { file: ".config/opencode/opencode.json", key: &["shell"], fits: &[] },
             Source::Key { file: ".config/opencode/opencode.jsonc", key: &["shell"], fits: &[] },
             Source::Variable("SHELL", &["bash", "zsh", "/sh", "ksh", "dash"]),
@@ -162,6 +170,7 @@ pub const AGENTS: &[Agent] = &[
         name: "pi",
         title: "pi",
         shell: &[
+            Source::Project { file: ".pi/settings.json", key: &["shellPath"], fits: &[] },
             Source::Key { file: ".pi/agent/settings.json", key: &["shellPath"], fits: &[] },
             Source::Fixed("/bin/bash"),
         ],
@@ -235,6 +244,7 @@ impl Source {
         match self {
             Source::Variable(name, _) => format!("environment `{name}`"),
             Source::Key { file, key, .. } => format!("`{}` in ~/{file}", key.join(".")),
+            Source::Project { file, key, .. } => format!("`{}` in the project's {file}", key.join(".")),
             Source::Users(_) => "the shell in passwd".to_owned(),
             Source::OnPath(name) => format!("the first `{name}` on PATH"),
             Source::Fixed(path) => format!("always `{path}`"),
