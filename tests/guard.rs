@@ -241,8 +241,8 @@ fn status_signal_and_input_are_the_agents_own() {
     let mut child = sleeps.process_group(0).spawn().expect("starts");
     until(|| std::fs::read_to_string(format!("/proc/{}/comm", child.id())).ok().filter(|name| name.contains("python")));
     let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("sent");
-    assert!(!child.wait().expect("ends").success());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("sent");
+    assert_eq!(child.wait().expect("ends").signal(), Some(15));
 }
 
 #[test]
