@@ -266,3 +266,15 @@ fn a_shell_inside_a_fence_is_the_real_one_for_an_ordinary_user_too() {
     let text = format!("{} -c 'echo nested $0 $1' zero one; echo $?", env!("CARGO_BIN_EXE_tollsh"));
     says(&world, &["-c", &text], 0, "nested zero one\n0\n", "");
 }
+
+/// Of such a user nothing is in a file: what else knows users may not be loaded into a shell that is linked statically.
+#[test]
+fn a_user_whom_no_file_knows_is_told_so_and_the_shell_lives() {
+    let world = World::new();
+    let mut shell = world.program("unshare");
+    shell.args(["--user", "--map-user=61234", env!("CARGO_BIN_EXE_tollsh"), "-c", "true"]);
+    let output = shell.env_remove("TOLLGATE_DIR").stdin(Stdio::null()).output().expect("it starts");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(125), "{err}");
+    assert!(err.contains("uid 61234 has no home directory in passwd"), "{err}");
+}

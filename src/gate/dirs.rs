@@ -10,8 +10,10 @@ use crate::facts::codes::Code;
 use crate::facts::environment;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::OnceLock;
 
 const SYSTEM_RUN: &str = "/run/tollgate";
@@ -19,6 +21,8 @@ const SYSTEM_STATE: &str = "/var/lib/tollgate";
 pub const SYSTEM_POLICY: &str = "/etc/tollgate/policy.toml";
 /// Below the state: what was set aside, a directory for each run.
 pub const QUARANTINE: &str = "quarantine";
+const USERS: &str = "/etc/passwd";
+const ASKS_FOR_USERS: &str = "/usr/bin/getent";
 /// A file of this name beside the binary: the environment moves nothing any more.
 pub const PINNED: &str = "pinned";
 
@@ -159,9 +163,8 @@ impl Dirs {
     }
 
     fn home(&self) -> Result<PathBuf, Trouble> {
-        let user = nix::unistd::User::from_uid(self.uid.into()).ok().flatten();
-        match user {
-            Some(user) if user.dir.is_absolute() && user.dir != Path::new("/") => Ok(user.dir),
+        match home_of(self.uid) {
+            Some(dir) if dir.is_absolute() && dir != Path::new("/") => Ok(dir),
             Some(_) | None => Err(Trouble::with_next(
                 Code::GateUnreachable,
                 format!("uid {} has no home directory in passwd", self.uid),
@@ -174,6 +177,27 @@ impl Dirs {
 /// The directory of a user's own state below a home.
 pub fn state_in(home: PathBuf) -> PathBuf {
     home.join(".local/state/tollgate")
+}
+
+/// The home of a user: as the file of users says, and for whom it does not know, as everything else says that the system
+/// asks. Not by the C library in this process: `tollsh` is linked statically, and would die of what the library loads.
+fn home_of(uid: u32) -> Option<PathBuf> {
+    let known = std::fs::read(USERS).ok().and_then(|text| home_in(&text, uid));
+    known.or_else(|| {
+        let mut asks = std::process::Command::new(ASKS_FOR_USERS);
+        asks.args(["passwd", &uid.to_string()]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+        home_in(&asks.output().ok()?.stdout, uid)
+    })
+}
+
+/// The sixth field of the first line with this number in the third.
+fn home_in(text: &[u8], uid: u32) -> Option<PathBuf> {
+    let uid = uid.to_string();
+    text.split(|&byte| byte == b'\n').find_map(|line| {
+        let fields: Vec<&[u8]> = line.split(|&byte| byte == b':').collect();
+        let home = fields.get(5).filter(|_| fields.len() == 7 && fields[2] == uid.as_bytes())?;
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(home)))
+    })
 }
 
 /// The directory of the temporary directories below a home.
@@ -300,6 +324,15 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o700);
         rustix::fs::chmod(&path, Mode::from_raw_mode(0o750)).expect("chmod");
         assert!(open_private(&path).expect_err("others may enter").next.contains("chmod 700"));
+    }
+
+    #[test]
+    fn a_home_is_found_by_the_number_alone() {
+        let users =
+            b"root:x:0:0:root:/root:/bin/bash\n4242:x:7:4242::/seven:\nodd:4242\nana:x:4242:7::/home/ana:/bin/sh";
+        let home = |uid| home_in(users, uid).map(|home| home.display().to_string());
+        assert_eq!((home(0).as_deref(), home(4242).as_deref()), (Some("/root"), Some("/home/ana")));
+        assert_eq!((home(7).as_deref(), home(42)), (Some("/seven"), None));
     }
 
     #[test]
