@@ -3,7 +3,7 @@
 
 use super::blocks::{Block, Part};
 use super::pairs::Memory;
-use super::{Kind, Redactor, Spans, finder, flags, names, rewrite};
+use super::{Kind, Redactor, Spans, finder, flags, names, rewrite, without_markers};
 use memchr::memchr;
 
 /// A line longer than this is redacted in pieces.
@@ -86,7 +86,8 @@ impl<'a> Stream<'a> {
         self.redactor.line(line, &mut self.memory, spans);
         finder!(FLAG, b" -");
         if FLAG.find(line).is_some() {
-            command_lines(line, spans);
+            // A marker's kind is no flag's name.
+            command_lines(&without_markers(line), spans);
         }
     }
 
