@@ -67,7 +67,7 @@ fn a_script_is_found_along_the_path_and_starts_by_its_first_line() {
 #[test]
 fn a_scripts_text_decides_its_class_and_checking_its_syntax_is_reading() {
     let world = World::with_gate();
-    std::fs::write(world.work().join("s"), "echo hi\nrm -rf \"$HOME\"\n").expect("written");
+    std::fs::write(world.work().join("s"), "echo hi\ngit reset --hard\n").expect("written");
     let mut checked = world.tollsh();
     checked.args(["-n", "s"]);
     assert_eq!(output(checked), (Some(0), String::new(), String::new()));
@@ -76,7 +76,7 @@ fn a_scripts_text_decides_its_class_and_checking_its_syntax_is_reading() {
     let child = agent.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let card = world.until_pending(1).remove(0);
     assert_eq!(card.class, Class::Destructive);
-    assert!(card.command.contains("rm -rf"), "{}", card.command);
+    assert!(card.command.contains("git reset"), "{}", card.command);
     assert!(card.evidence.iter().any(|file| file.path.ends_with("/s")), "{:?}", card.evidence);
     world.deny(&card);
     let output = child.wait_with_output().expect("it ends");

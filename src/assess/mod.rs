@@ -55,6 +55,9 @@ pub struct Question {
     /// Bash is to check the syntax and to run nothing.
     #[serde(default)]
     pub checks_only: bool,
+    /// What earlier commands of the session left, as declarations that bash reads first; empty outside of one.
+    #[serde(default)]
+    pub carried: String,
 }
 
 /// What a name of a program stands for on this machine, as somebody found out who may look at files.
@@ -93,6 +96,7 @@ impl Question {
             secret_names: Vec::new(),
             programs: Vec::new(),
             checks_only: false,
+            carried: String::new(),
         }
     }
 }

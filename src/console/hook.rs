@@ -281,6 +281,7 @@ fn advised(call: &Called) -> Result<Answer, Trouble> {
     let submit = Submit {
         command: Bytes::from(OsStr::new(&call.command)),
         source: Source::Text,
+        carried: crate::facts::Bytes(Vec::new()),
         argv0: Bytes::from("bash"),
         dialect: Dialect::Bash,
         options: Vec::new(),

@@ -52,6 +52,7 @@ fn entry_point() {
             .chain(std::env::var_os("BATTERY_TEXT"))
             .collect(),
         env: std::env::vars_os().collect(),
+        keeps: Vec::new(),
         cwd: fs::File::open(path("BATTERY_CWD").or(path("BATTERY_WORKSPACE")).unwrap_or("/".into())).unwrap().into(),
         spec,
         signals: signals::take_charge(true),

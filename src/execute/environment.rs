@@ -5,7 +5,7 @@ use crate::assess::Class;
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::Level;
 use crate::facts::environment::{READ_SET, READ_STRIPPED, is_stripped, matches};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Git configuration that keeps a reading git from running what a repository names.
@@ -37,6 +37,26 @@ pub fn scrubbed(env: Vec<(OsString, OsString)>, spec: &FenceSpec, level: Level) 
     );
     entries.extend(ours.iter().map(|(name, value)| entry(name.as_bytes(), value.as_bytes())));
     entries
+}
+
+/// Whether this variable was hidden from a command of this class (it has no `value` then) or made up for it, so that what
+/// the command says about it afterwards is not its doing. `temporary` is the TMPDIR it was given.
+pub fn is_made_up(name: &OsStr, value: Option<&OsStr>, class: Class, temporary: &OsStr) -> bool {
+    let read = class == Class::Read;
+    // A shell that is not interactive drops its prompts.
+    let hidden = |name: &[u8]| {
+        is_stripped(name)
+            || [&b"PS1"[..], b"PS2"].contains(&name)
+            || (read && READ_STRIPPED.iter().any(|row| matches(row, name)))
+    };
+    match value {
+        None => hidden(name.as_bytes()),
+        Some(value) if name == "TMPDIR" => value == temporary,
+        Some(value) => {
+            read && (READ_SET.iter().any(|&(own, set)| name == own && value == set)
+                || name.as_bytes().starts_with(b"GIT_CONFIG_"))
+        }
+    }
 }
 
 fn ours(spec: &FenceSpec, level: Level) -> Vec<(String, OsString)> {

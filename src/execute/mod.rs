@@ -3,6 +3,7 @@
 //! [`prepare`] forks a child that stands inside its fence and waits; [`Blocked::release`] takes the proof that the run
 //! is recorded; [`Running::wait`] tells how it ended. No ticket, no release; a dropped child has run nothing.
 
+mod apart;
 #[cfg(test)]
 mod battery;
 mod chamber;
@@ -29,8 +30,10 @@ mod supervise;
 mod sys;
 mod tree;
 
+pub use apart::apart;
 pub use chamber::Chamber;
 pub use child::{Signals, Step};
+pub use environment::is_made_up;
 pub use fence::{
     FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, pin, probe, users_of, watch, workspace,
 };

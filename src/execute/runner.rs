@@ -12,7 +12,7 @@ use crate::assess::Class;
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Bound, Level, Limits, Require};
 use std::ffi::{CString, OsString};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -56,6 +56,8 @@ pub struct Plan {
     pub argv: Vec<OsString>,
     /// The caller's environment; it is scrubbed here.
     pub env: Vec<(OsString, OsString)>,
+    /// Descriptors of the shell's own that the command gets.
+    pub keeps: Vec<RawFd>,
     /// The working directory, opened when the command was submitted.
     pub cwd: OwnedFd,
     /// What it may do; nothing is derived here.
@@ -180,7 +182,8 @@ pub(super) fn try_out(level: Level) -> Result<(), String> {
     let spec = FenceSpec { level, require: Require::Full, users, ..FenceSpec::of(Class::Read) };
     let cwd = std::fs::File::open("/").map_err(|error| error.to_string())?.into();
     let signals = Signals { mask: sys::signal_mask(), changed: Vec::new() };
-    let plan = Plan { argv: Vec::new(), env: Vec::new(), cwd, spec, signals, pins: Vec::new() };
+    let (keeps, pins) = (Vec::new(), Vec::new());
+    let plan = Plan { argv: Vec::new(), env: Vec::new(), keeps, cwd, spec, signals, pins };
     prepare(plan).map(drop).map_err(|error| error.to_string())
 }
 
@@ -204,13 +207,15 @@ fn strings(list: Vec<OsString>) -> Result<Strings, FenceError> {
 
 impl Start {
     fn of(plan: Plan, break_at: Option<Step>) -> Result<Start, FenceError> {
+        let mut passed = descriptors::passed().map_err(FenceError::Fork)?;
+        passed.kept.extend(plan.keeps);
         Ok(Start {
             spec: plan.spec,
             program: real_bash()?,
             argv: strings(plan.argv)?,
             env: plan.env,
             cwd: plan.cwd,
-            passed: descriptors::passed().map_err(FenceError::Fork)?,
+            passed,
             signals: plan.signals,
             pins: plan.pins,
             break_at,

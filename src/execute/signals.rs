@@ -3,7 +3,8 @@
 
 use super::child::Signals;
 use super::sys;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 
 /// Taken, and passed on to the command.
 pub const FORWARDED: [i32; 7] =
@@ -11,6 +12,10 @@ pub const FORWARDED: [i32; 7] =
 /// The longest line that is said on the way out.
 const LAST_WORDS_BYTES_MAX: usize = 256;
 
+/// A session on a terminal: SIGINT ends what is typed, the other two are for its commands.
+static STAYS: AtomicBool = AtomicBool::new(false);
+/// Takes a byte for each SIGINT then.
+static INTERRUPTS: AtomicI32 = AtomicI32::new(-1);
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static LAST_WORDS: [AtomicU8; LAST_WORDS_BYTES_MAX] = [const { AtomicU8::new(0) }; LAST_WORDS_BYTES_MAX];
 static LAST_WORDS_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -47,6 +52,13 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     if child == NOBODY_ANY_MORE || signal == libc::SIGWINCH {
         return;
     }
+    if STAYS.load(Ordering::SeqCst) && [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT].contains(&signal) {
+        if signal == libc::SIGINT {
+            // A full pipe says it as well.
+            let _ = sys::write(INTERRUPTS.load(Ordering::SeqCst), &[1]);
+        }
+        return;
+    }
     let mut words = [0; LAST_WORDS_BYTES_MAX];
     let length = LAST_WORDS_BYTES.load(Ordering::SeqCst).min(LAST_WORDS_BYTES_MAX);
     for (to, from) in words.iter_mut().zip(&LAST_WORDS).take(length) {
@@ -55,6 +67,26 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     // Nobody is left to be told that nobody listens.
     let _ = sys::write(2, &words[..length]);
     sys::exit_now(128 + signal);
+}
+
+/// From now on this process is not ended by what ends a command at a terminal. Returns what can be read after each
+/// SIGINT: one that comes just before somebody waits for input is not lost.
+///
+/// # Errors
+/// There is no pipe; SIGINT then passes unnoticed.
+pub fn stay_when_interrupted() -> std::io::Result<OwnedFd> {
+    STAYS.store(true, Ordering::SeqCst);
+    let (ours, handlers) = sys::pipe()?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    rustix::io::ioctl_fionbio(&handlers, true)?;
+    INTERRUPTS.store(handlers.into_raw_fd(), Ordering::SeqCst);
+    Ok(ours)
+}
+
+/// In a child that is to act as a shell of its own.
+pub fn begin_again() {
+    STAYS.store(false, Ordering::SeqCst);
+    forward_to(0);
 }
 
 /// What is said when a signal ends the shell before its command runs. Longer lines are cut.

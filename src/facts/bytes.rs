@@ -18,6 +18,10 @@ impl Bytes {
         &self.0
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The bytes as the system's string, for opening what they name.
     pub fn as_os(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)

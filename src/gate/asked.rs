@@ -161,6 +161,7 @@ impl Asked {
                 .collect(),
             programs: Vec::new(),
             checks_only: checks_only(&self.submit.options),
+            carried: self.submit.carried.lossy().into_owned(),
         }
     }
 
@@ -172,7 +173,7 @@ impl Asked {
 
     /// Whether everything the first room reads is UTF-8.
     pub fn is_text(&self) -> bool {
-        let all = std::iter::once(&self.submit.command).chain(&self.submit.positional);
+        let all = [&self.submit.command, &self.submit.carried].into_iter().chain(&self.submit.positional);
         all.map(|bytes| &bytes.0).all(|bytes| std::str::from_utf8(bytes).is_ok())
     }
 
@@ -229,7 +230,7 @@ impl Asked {
             action,
             machine,
             session: self.session.clone(),
-            carried: None,
+            carried: (submit.source == Source::Session).then(|| key.tag("carried", [&submit.carried.0[..]])),
             accounts,
         };
         Subject::bind(&facts).map_err(|e| Trouble::new(Code::BadRequest, format!("cannot write the subject: {e}")))
@@ -275,7 +276,8 @@ pub fn exact_tag(key: &InstallKey, facts: &SubjectFacts) -> Tag {
     let count = facts.positional_count.to_be_bytes();
     let options: Vec<&[u8]> = facts.options.iter().map(Bytes::as_bytes).collect();
     let fixed: [&[u8]; 4] = [facts.command.as_bytes(), facts.positional.as_bytes(), &count, facts.argv0.as_bytes()];
-    key.tag("always-exact", fixed.into_iter().chain(options))
+    let carried = facts.carried.iter().map(|tag| &tag.as_bytes()[..]);
+    key.tag("always-exact", fixed.into_iter().chain(carried).chain(options))
 }
 
 fn command_tag(key: &InstallKey, submit: &Submit) -> Tag {

@@ -212,6 +212,9 @@ pub struct Submit {
     pub command: Bytes,
     #[serde(default)]
     pub source: Source,
+    /// What earlier commands of the session left: declarations in the closed grammar of `assess`, read first.
+    #[serde(default = "nothing", skip_serializing_if = "Bytes::is_empty")]
+    pub carried: Bytes,
     pub argv0: Bytes,
     pub dialect: Dialect,
     /// Shell options as given (`-l`, `-e`, `-O extglob` …), `-c` and `-s` left out.
@@ -229,6 +232,10 @@ pub struct Submit {
     /// What the client says it is (`claude`, `pi` …): shown as a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+}
+
+const fn nothing() -> Bytes {
+    Bytes(Vec::new())
 }
 
 /// The name of the descriptor of the current directory in [`Submit::files`].

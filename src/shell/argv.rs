@@ -4,6 +4,7 @@
 use crate::assess::Dialect;
 use crate::gate::protocol::Source;
 use std::ffi::{OsStr, OsString};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// What to do.
@@ -54,16 +55,33 @@ pub struct Call {
     pub positional: Vec<OsString>,
     /// The real bash's whole argv.
     pub bash: Vec<OsString>,
+    /// What it starts with, before anything is taken out.
+    pub env: Vec<(OsString, OsString)>,
+    /// What earlier commands of a session left, as the text says it that the real bash reads first.
+    pub carried: Vec<u8>,
+    /// Descriptors of ours that it gets.
+    pub keeps: Vec<RawFd>,
 }
 
 impl Call {
     /// Of a text that bash is given as such.
     pub fn of_text(how: How, command: OsString, positional: Vec<OsString>) -> Call {
+        let bash = ["-c".into(), "--".into(), command.clone()];
+        Call::of(how, Source::Text, bash.into(), command, positional)
+    }
+
+    /// Of a text that bash reads from a file, whose name is the first of `positional`.
+    pub fn of_script(how: How, command: OsString, positional: Vec<OsString>) -> Call {
+        Call::of(how, Source::Script, vec!["--".into()], command, positional)
+    }
+
+    fn of(how: How, source: Source, what: Vec<OsString>, command: OsString, positional: Vec<OsString>) -> Call {
         let mut bash = how.bash();
-        bash.extend(["-c".into(), "--".into(), command.clone()]);
+        bash.extend(what);
         bash.extend(positional.iter().cloned());
         let How { argv0, dialect, options, passed: _ } = how;
-        Call { argv0, dialect, options, source: Source::Text, command, positional, bash }
+        let (env, carried, keeps) = (std::env::vars_os().collect(), Vec::new(), Vec::new());
+        Call { argv0, dialect, options, source, command, positional, bash, env, carried, keeps }
     }
 }
 
@@ -118,7 +136,7 @@ const LETTERS: &[u8] = b"abefhilmnprtuvxCEPT";
 /// Letters that may be switched off as well.
 const LETTERS_OFF: &[u8] = b"abefhmnuvxCEPT";
 /// Names for `-o`, likewise.
-const SET: &[&str] = &[
+pub const SET: &[&str] = &[
     "allexport",
     "emacs",
     "errexit",
@@ -143,7 +161,7 @@ const SET: &[&str] = &[
     "xtrace",
 ];
 /// Names for `-O`, likewise. Not `interactive_comments` (its absence makes comments run).
-const SHOPT: &[&str] = &[
+pub const SHOPT: &[&str] = &[
     "autocd",
     "cdspell",
     "checkhash",

@@ -32,17 +32,18 @@ pub struct Asked(Submit);
 impl Asked {
     pub fn of(call: &Call) -> Asked {
         let list = |list: &[std::ffi::OsString]| list.iter().map(|one| Bytes::from(one.as_os_str())).collect();
-        let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        let entry = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
             Bytes([name.as_bytes(), b"=", value.as_bytes()].concat())
         };
         Asked(Submit {
             command: Bytes::from(call.command.as_os_str()),
             source: call.source,
+            carried: Bytes(call.carried.clone()),
             argv0: Bytes::from(call.argv0.as_os_str()),
             dialect: call.dialect,
             options: list(&call.options),
             positional: list(&call.positional),
-            env: std::env::vars_os().map(entry).collect(),
+            env: call.env.iter().map(entry).collect(),
             stdin: stdin_kind(),
             files: vec![Bytes::from(OsStr::new(FILE_CWD))],
             label: None,

@@ -191,7 +191,8 @@ fn begin(call: Call, signals: Signals) -> Result<Job, Refusal> {
     drop(to);
     let watch = Watch::begin(&spec);
     let once::Pinned { pins, unpinned } = once::pinned(&mut gate, &granted)?;
-    let plan = Plan { argv: call.bash, env: once::environment(&command), cwd, spec, signals, pins };
+    let env = once::environment(&command, call.env);
+    let plan = Plan { argv: call.bash, env, keeps: call.keeps, cwd, spec, signals, pins };
     let blocked = execute::prepare(plan).map_err(|why| once::not_started(&mut gate, &granted, why.into()))?;
     let (claimed, ticket) = once::claim(&mut gate, granted)?;
     let log = Log::open(&dirs, &claimed.execution).map_err(|error| {
@@ -219,6 +220,7 @@ impl Job {
                 outcome.notes.append(&mut self.unpinned);
                 outcome.notes.extend(stopped.map(|why| format!("stopped: {why}")));
                 once::after(&self.dirs, &mut self.gate, &self.claimed, self.watch, outcome, &self.limits, &self.command)
+                    .status()
             }
             Err(why) => {
                 let refusal = once::no_outcome(&self.dirs, &mut self.gate, &self.claimed, why);

@@ -12,6 +12,7 @@ mod once;
 mod refusal;
 mod said;
 mod script;
+mod session;
 mod streams;
 mod temporary;
 
@@ -74,10 +75,7 @@ fn run(args: Vec<OsString>, pipe_was_default: bool) -> u8 {
             }
             Err(NoScript::Refused(refusal)) => refused(&refusal),
         },
-        Ok(Wish::Commands { .. }) => {
-            streams::say_err("tollgate: commands on standard input are not supported yet. Use -c 'COMMAND'\n");
-            USAGE
-        }
+        Ok(Wish::Commands { how, interactive, arguments }) => session::run(how, interactive, arguments, &signals),
         Ok(Wish::Tell { as_bash: true, option }) => tell(&args, option, &signals),
         Ok(Wish::Tell { as_bash: false, option }) => {
             let version = env!("CARGO_PKG_VERSION");
@@ -97,7 +95,7 @@ fn run(args: Vec<OsString>, pipe_was_default: bool) -> u8 {
 fn run_once(call: Call, script: Option<&Script>, signals: Signals) -> u8 {
     let done = match (job::Ask::of(&call.command), script) {
         (Some(ask), None) => job::answer(ask, call, signals),
-        (Some(_) | None, _) => once::once(call, script, signals),
+        (Some(_) | None, _) => once::once(call, script, signals).map(|ran| ran.ended.status()),
     };
     done.unwrap_or_else(|refusal| refused(&refusal))
 }

@@ -26,11 +26,20 @@ const HEARD_WITHIN: Duration = Duration::from_secs(5);
 /// Said with whatever is more than reading: nobody shall rely on a gate that is not there.
 const GATE_OFF: &str = "tollgate: the policy has switched the gate off: nobody is asked\n";
 
-/// Runs it as the gate allows, and returns the status to exit with.
+/// What is known of a command that ran.
+#[derive(Debug)]
+pub struct Ran {
+    pub ended: execute::Ended,
+    pub class: Class,
+    /// What TMPDIR was for it.
+    pub temporary: OsString,
+}
+
+/// Runs it as the gate allows.
 ///
 /// # Errors
 /// Nothing ran, or nobody knows whether it did; the refusal says which.
-pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8, Refusal> {
+pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<Ran, Refusal> {
     let dirs = Dirs::find()?;
     let cwd = open_cwd()?;
     let asked = Asked::of(&call);
@@ -58,7 +67,17 @@ pub fn once(call: Call, script: Option<&Script>, signals: Signals) -> Result<u8,
     let running = release(&mut gate, &claimed, blocked, ticket)?;
     let mut outcome = running.wait().map_err(|why| no_outcome(&dirs, &mut gate, &claimed, why))?;
     outcome.notes.extend(unpinned);
-    Ok(after(&dirs, &mut gate, &claimed, watch, outcome, &fence.limits, &call.command))
+    let (class, temporary) = (fence.class, seen_temporary(&fence, &outcome));
+    let ended = after(&dirs, &mut gate, &claimed, watch, outcome, &fence.limits, &call.command);
+    Ok(Ran { ended, class, temporary })
+}
+
+/// What TMPDIR was for a command.
+fn seen_temporary(fence: &FenceSpec, outcome: &Outcome) -> OsString {
+    if outcome.fence.starts_with(Level::Full.name()) {
+        return "/tmp".into();
+    }
+    fence.temporary.as_ref().map(|dir| dir.as_os().to_owned()).unwrap_or_default()
 }
 
 /// A child inside its fence, and what is looked at again when it has ended.
@@ -78,14 +97,15 @@ impl Ready {
     ) -> Result<Ready, FenceError> {
         let spec = temporary::made(fence.clone());
         let watch = Watch::begin(&spec);
-        let (argv, env, signals) = (call.bash.clone(), environment(&call.command), signals.clone());
-        let plan = Plan { argv, env, cwd: cwd.try_clone()?, spec, signals, pins };
+        let (argv, env, signals) = (call.bash.clone(), environment(&call.command, call.env.clone()), signals.clone());
+        let keeps = call.keeps.clone();
+        let plan = Plan { argv, env, keeps, cwd: cwd.try_clone()?, spec, signals, pins };
         Ok(Ready { fence, watch, blocked: execute::prepare(plan)? })
     }
 }
 
 /// What follows a run: what appeared is set aside, a line is said where there is something to say, the outcome is told.
-/// Returns the status.
+/// Returns how it ended.
 pub(super) fn after(
     dirs: &Dirs,
     gate: &mut Client,
@@ -94,7 +114,7 @@ pub(super) fn after(
     mut outcome: Outcome,
     limits: &Limits,
     command: &OsStr,
-) -> u8 {
+) -> execute::Ended {
     protect(dirs, watch, claimed, &mut outcome);
     let line = said::ended(&outcome, limits)
         .or_else(|| said::refused(&outcome, claimed.fence.class, command))
@@ -105,10 +125,9 @@ pub(super) fn after(
     report(dirs, gate, claimed, outcome)
 }
 
-/// The caller's environment. In a command that begins with `tollgate` that name is found, last of all, where this
+/// The environment the caller has for a command. In one that begins with `tollgate` that name is found, last of all, where this
 /// program lies: what it asks for was read from its words, and what is left to do there is to become the rest of it.
-pub(super) fn environment(command: &OsStr) -> Vec<(OsString, OsString)> {
-    let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+pub(super) fn environment(command: &OsStr, mut all: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let asks = command.to_str().is_some_and(|text| text.split_ascii_whitespace().next() == Some("tollgate"));
     let own = if asks { beside("") } else { None };
     if let (Some(own), Some((_, path))) = (own, all.iter_mut().find(|(name, _)| name == "PATH")) {
@@ -234,7 +253,7 @@ fn names(paths: &[PathBuf]) -> String {
 
 /// The outcome goes to the gate, the status to the caller. Of what was approved it is written down first, and told until
 /// somebody has heard it; a lost one becomes RESULT_UNKNOWN, though here it ran.
-fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> u8 {
+fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -> execute::Ended {
     crash::point(|| "shell.ended".to_owned());
     let ended = match outcome.ended {
         execute::Ended::Exit(status) => Ended::Exit(status.into()),
@@ -252,7 +271,7 @@ fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -
     let finished = Finished { execution: claimed.execution.clone(), outcome: said };
     if claimed.request.is_none() && !claimed.fence.job {
         drop(gate.notify(Method::Finished, &finished));
-        return outcome.ended.status();
+        return outcome.ended;
     }
     let kept = durable::keep(dirs, &finished);
     crash::point(|| "shell.kept".to_owned());
@@ -263,7 +282,7 @@ fn report(dirs: &Dirs, gate: &mut Client, claimed: &Claimed, outcome: Outcome) -
     if let (Ok(Done {}), Some(kept)) = (told, kept) {
         kept.told();
     }
-    outcome.ended.status()
+    outcome.ended
 }
 
 /// What the fence refused, and the least class whose fence would not have.

@@ -5,7 +5,6 @@ use super::argv::{Call, How};
 use super::refusal::Refusal;
 use crate::facts::codes::Code;
 use crate::facts::limits::SCRIPT_BYTES_MAX;
-use crate::gate::protocol::Source;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -57,12 +56,7 @@ pub fn read(how: How, file: OsString, arguments: Vec<OsString>) -> Result<(Call,
         let call = Call::of_text(how, OsString::from_vec(text), positional);
         return Ok((call, None));
     }
-    let mut bash = how.bash();
-    bash.push("--".into());
-    bash.extend(positional.iter().cloned());
-    let How { argv0, dialect, options, passed: _ } = how;
-    let command = OsString::from_vec(text.clone());
-    let call = Call { argv0, dialect, options, source: Source::Script, command, positional, bash };
+    let call = Call::of_script(how, OsString::from_vec(text.clone()), positional);
     Ok((call, Some(Script { path, text })))
 }
 

@@ -1,5 +1,6 @@
 //! What is called, and what does it do? A name resolves to a function, a builtin, a shell or a program, in that order.
 
+use super::carried::BEFORE;
 use super::{Called, Frame, Walk};
 use crate::assess::analyzers::say;
 use crate::assess::reading::{Arg, Inflow, Invocation, Nested, Value};
@@ -88,6 +89,10 @@ impl Walk<'_> {
                 self.segments[slot].program = Some(typed.to_owned());
             }
             self.call_function(slot, typed, &function, args, origin);
+            if function.bodies.iter().any(|body| body.here == Some(BEFORE)) {
+                let text = format!("`{}` is a function that this session defined before", typed.escape_debug());
+                self.raise(slot, Code::Function, Class::Read, span, text);
+            }
             if !function.doubtful {
                 if self.segments[slot].reasons.is_empty() {
                     let class = self.segments[slot].class;

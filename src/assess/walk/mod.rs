@@ -6,6 +6,7 @@
 
 mod builtins;
 mod call;
+mod carried;
 mod control;
 mod count;
 mod flow;
@@ -43,8 +44,18 @@ pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment
         Err(rejected) => return unanalysed(question, &rejected.to_string()),
     };
     let mut walk = Walk::new(question, catalogue);
-    walk.script(&script);
-    walk.finish()
+    if question.carried.is_empty() {
+        walk.script(&script);
+        return walk.finish();
+    }
+    match walk.carry() {
+        Ok(carried) => {
+            walk.script(&script);
+            walk.count_carried(carried);
+            walk.finish()
+        }
+        Err(why) => unanalysed(question, &format!("what the session carries was not understood: {why}")),
+    }
 }
 
 /// Nothing of it runs, so nothing of it matters.

@@ -248,7 +248,8 @@ fn may_announce(name: &[u8]) -> bool {
 
 /// What `name` announces, if anything.
 pub fn judge(name: &[u8]) -> Option<Name> {
-    if !may_announce(name) {
+    // The shell's directories are no passwords.
+    if !may_announce(name) || matches!(name, b"PWD" | b"OLDPWD") {
         return None;
     }
     let mut buffer = [0u8; 2 * NAME_BYTES_MAX];
@@ -535,6 +536,8 @@ mod tests {
             assert!(matches!(judge(name.as_bytes()), Some(Name::Secret(_))), "{name}");
         }
         for name in [
+            "PWD",
+            "OLDPWD",
             "password_file",
             "max_tokens",
             "tokenizer",
