@@ -39,6 +39,16 @@ fn what_a_command_was_refused_is_said_once_with_the_form_that_asks_for_more() {
 }
 
 #[test]
+fn a_file_that_was_refused_for_its_mode_is_named() {
+    let world = repository();
+    std::fs::write(world.work().join("raise"), "touch f; chmod 4755 f\n").expect("written");
+    let (output, err) = run(&world, "sh raise");
+    assert!(!output.status.success(), "{err}");
+    let path = world.work().join("f");
+    assert!(err.contains(&format!("({}): no class allows it", path.display())), "{err}");
+}
+
+#[test]
 fn a_fence_is_derived_by_the_gate_and_recorded_with_its_outcome() {
     let world = repository();
     assert_eq!(run(&world, "echo x > made").0.status.code(), Some(0));

@@ -116,7 +116,7 @@ fn a_yes_to_what_another_policy_was_asked_about_is_refused_when_it_is_said() {
 }
 
 #[test]
-fn simulate_names_exactly_what_a_gate_would_answer_differently_over_hundreds_of_requests() {
+fn simulate_and_diff_name_exactly_what_a_gate_would_answer_differently_over_hundreds_of_requests() {
     let world = World::with_policy(FULL);
     let mut agent = world.agent();
     let commands: Vec<String> = (0..300)
@@ -159,13 +159,23 @@ fn simulate_names_exactly_what_a_gate_would_answer_differently_over_hundreds_of_
     let new = format!("{FULL}{rules}");
     let file = world.work().join("new.toml");
     std::fs::write(&file, &new).expect("written");
-    let said = tollgate(&world, &["policy", "simulate", "--json", file.to_str().expect("UTF-8")]);
-    assert!(said.status.success(), "{said:?}");
-    let told: BTreeSet<(String, String, String)> = out(&said)
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
-        .map(|row| (text(&row["command"]), text(&row["old"]), text(&row["new"])))
-        .collect();
+    let old = world.work().join("old.toml");
+    std::fs::write(&old, FULL).expect("written");
+    let (old, file) = (old.to_str().expect("UTF-8"), file.to_str().expect("UTF-8"));
+    let told = |args: &[&str]| -> BTreeSet<(String, String, String)> {
+        let said = tollgate(&world, args);
+        assert!(said.status.success(), "{said:?}");
+        out(&said)
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+            // A difference of the policies themselves names no command.
+            .filter(|row| row["command"].is_string())
+            .map(|row| (text(&row["command"]), text(&row["old"]), text(&row["new"])))
+            .collect()
+    };
+    let simulated = told(&["policy", "simulate", "--json", file]);
+    let between = told(&["policy", "diff", "--json", old, file]);
+    let back = told(&["policy", "diff", "--json", file, old]);
     replace(&world, &new);
     let after = asked(&commands);
     let real: BTreeSet<(String, String, String)> = commands
@@ -174,7 +184,10 @@ fn simulate_names_exactly_what_a_gate_would_answer_differently_over_hundreds_of_
         .filter(|(_, (before, after))| before != after)
         .map(|(command, (before, after))| (command.clone(), (*before).to_owned(), (*after).to_owned()))
         .collect();
-    assert_eq!(told, real);
+    assert_eq!(simulated, real);
+    assert_eq!(between, real);
+    assert_eq!(back, real.iter().map(|(command, old, new)| (command.clone(), new.clone(), old.clone())).collect());
+    assert!(told(&["policy", "diff", "--json", file, file]).is_empty());
     // Each kind of answer became another one somewhere, and most stayed.
     assert!((100..250).contains(&real.len()), "{}", real.len());
     for pair in [("allow", "block"), ("allow", "prompt"), ("prompt", "block")] {

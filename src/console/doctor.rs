@@ -182,7 +182,7 @@ fn directories() -> Check {
     match found {
         Ok((run, state, policy)) => {
             let text = format!("sockets {}, state {}, policy {}", run.display(), state.display(), policy.display());
-            match dirs::open_private(&run).and_then(|_| dirs::open_private(&state)) {
+            match dirs::open_run(&run).and_then(|_| dirs::open_private(&state)) {
                 Ok(_) => check("directories", State::Good, text, None),
                 Err(trouble) => check("directories", State::Missing, trouble.message, Some(&trouble.next)),
             }

@@ -34,6 +34,9 @@ const TRIED_AT_START: &str = "socket(AF_INET6)";
 /// After a diff, git tries to keep what it learnt about the times of files, and goes on without.
 const TRIED_IN_VAIN: &str = ".git/index.lock";
 
+/// Calls refused for the mode of what they make or change: which file it is matters more than the call.
+const PATH_CALLS: &[&str] = &["open", "openat", "creat", "chmod", "fchmodat", "fchmodat2", "mknod", "mknodat"];
+
 /// Something that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refused {
@@ -242,6 +245,11 @@ impl Supervisor {
 
 fn described(name: &str, told: &Told) -> (String, bool) {
     let network = matches!(name, "socket" | "connect" | "bind");
+    if PATH_CALLS.contains(&name)
+        && let Some(path) = path_of(name, told)
+    {
+        return (format!("{name}({})", path.display()), network);
+    }
     if name != "socket" {
         return (name.to_owned(), network);
     }
@@ -257,7 +265,7 @@ fn described(name: &str, told: &Told) -> (String, bool) {
 fn path_of(name: &str, told: &Told) -> Option<PathBuf> {
     let [first, second, third, ..] = told.arguments;
     let (dir, address) = match name {
-        "open" | "creat" | "mkdir" | "rmdir" | "unlink" | "rename" | "mknod" => (libc::AT_FDCWD, first),
+        "open" | "creat" | "chmod" | "mkdir" | "rmdir" | "unlink" | "rename" | "mknod" => (libc::AT_FDCWD, first),
         // What they make is named last.
         "link" | "symlink" => (libc::AT_FDCWD, second),
         "symlinkat" => (second as i32, third),

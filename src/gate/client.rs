@@ -67,7 +67,7 @@ impl Client {
             ));
         }
         let run = dirs.run()?;
-        let Some(dir) = dirs::open_private(&run)? else { return Ok(None) };
+        let Some(dir) = dirs::open_run(&run)? else { return Ok(None) };
         let name = match socket {
             p::Socket::Request => p::REQUEST_SOCKET,
             p::Socket::Approve => p::APPROVE_SOCKET,

@@ -58,7 +58,7 @@ fn foreground() -> Result<(), Trouble> {
     raise_limits();
     sys::survive_file_limits();
     std::env::set_current_dir("/").map_err(failed("cannot leave the directory"))?;
-    let run = dirs::make_private(&dirs.run()?)?;
+    let run = dirs::make_run(&dirs.run()?)?;
     let state = dirs::make_private(&dirs.state()?)?;
     let _lock = only_one(&state, &dirs)?;
     start_log(&dirs)?;
@@ -89,6 +89,7 @@ async fn serve(dirs: Dirs, levels: Levels, run: OwnedFd, handed: Vec<(String, Ow
         tokio::net::UnixListener::from_std(listener).map_err(failed)
     };
     let (requests, approvals) = (listener(REQUEST_SOCKET)?, listener(APPROVE_SOCKET)?);
+    gate.open_to_approvers();
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut reload = signal(SignalKind::hangup()).map_err(failed)?;

@@ -4,6 +4,7 @@
 //! Directories are opened and checked by descriptor (owner, mode, no link at the end), and sockets are reached through
 //! that descriptor, so that a long path is no obstacle and a replaced directory is no trap.
 
+use super::protocol::APPROVE_SOCKET;
 use super::trouble::Trouble;
 use crate::execute::Chamber;
 use crate::facts::codes::Code;
@@ -239,6 +240,22 @@ fn is_roots(path: &Path) -> bool {
 /// # Errors
 /// It is a link, belongs to somebody else, or others may enter it.
 pub fn open_private(path: &Path) -> Result<Option<OwnedFd>, Trouble> {
+    open_checked(path, PRIVATE)
+}
+
+/// As [`open_private`], for the directory of the sockets: others may enter it where they may decide, and no more.
+///
+/// # Errors
+/// As [`open_private`]; others may list it or write there.
+pub fn open_run(path: &Path) -> Result<Option<OwnedFd>, Trouble> {
+    open_checked(path, ENTERED)
+}
+
+/// Bits of the mode that are for nobody else: in a private directory, and in one that others may pass through.
+const PRIVATE: u32 = 0o077;
+const ENTERED: u32 = 0o066;
+
+fn open_checked(path: &Path, forbidden: u32) -> Result<Option<OwnedFd>, Trouble> {
     let refuse = |why: String, next: String| Trouble::with_next(Code::GateUnreachable, why, next);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -259,7 +276,7 @@ pub fn open_private(path: &Path) -> Result<Option<OwnedFd>, Trouble> {
             "Remove it or have its owner remove it".into(),
         ));
     }
-    if stat.st_mode & 0o077 != 0 {
+    if stat.st_mode & forbidden != 0 {
         return Err(refuse(
             format!("others may enter {} (mode {:o})", path.display(), stat.st_mode & 0o7777),
             format!("Run `chmod 700 {}`", path.display()),
@@ -268,12 +285,45 @@ pub fn open_private(path: &Path) -> Result<Option<OwnedFd>, Trouble> {
     Ok(Some(fd))
 }
 
+/// Lets everybody reach the approvers' socket, or only its owner: who may decide there is asked of the kernel for every
+/// connection. The other socket stays the owner's.
+///
+/// # Errors
+/// A mode cannot be set.
+pub fn open_to_approvers(run: &Path, named: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, socket) = if named { (0o711, 0o666) } else { (0o700, 0o600) };
+    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    // The way in is opened last and closed first.
+    if !named {
+        set(run, dir)?;
+    }
+    match set(&run.join(APPROVE_SOCKET), socket) {
+        // A socket that was handed over lies where whoever did that wants it.
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        Ok(()) | Err(_) => {}
+    }
+    if named { set(run, dir) } else { Ok(()) }
+}
+
 /// Opens a directory of ours, making it (0700) with its parents where it does not exist.
 ///
 /// # Errors
 /// It cannot be made, or fails the checks of [`open_private`].
 pub fn make_private(path: &Path) -> Result<OwnedFd, Trouble> {
-    if let Some(fd) = open_private(path)? {
+    make_checked(path, PRIVATE)
+}
+
+/// As [`make_private`], for the directory of the sockets.
+///
+/// # Errors
+/// It cannot be made, or fails the checks of [`open_run`].
+pub fn make_run(path: &Path) -> Result<OwnedFd, Trouble> {
+    make_checked(path, ENTERED)
+}
+
+fn make_checked(path: &Path, forbidden: u32) -> Result<OwnedFd, Trouble> {
+    if let Some(fd) = open_checked(path, forbidden)? {
         return Ok(fd);
     }
     let failed = |why: &dyn std::fmt::Display| {
@@ -297,7 +347,7 @@ pub fn make_private(path: &Path) -> Result<OwnedFd, Trouble> {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(e) => return Err(failed(&e)),
     }
-    open_private(path)?.ok_or_else(|| failed(&"it vanished"))
+    open_checked(path, forbidden)?.ok_or_else(|| failed(&"it vanished"))
 }
 
 /// A path to `name` inside an open directory that is short whatever the directory's own path is.
@@ -324,6 +374,12 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o700);
         rustix::fs::chmod(&path, Mode::from_raw_mode(0o750)).expect("chmod");
         assert!(open_private(&path).expect_err("others may enter").next.contains("chmod 700"));
+        assert!(open_run(&path).expect_err("others may list it").next.contains("chmod 700"));
+        open_to_approvers(&path, true).expect("opened");
+        assert!(open_private(&path).is_err());
+        open_run(&path).expect("others may enter");
+        open_to_approvers(&path, false).expect("closed");
+        open_private(&path).expect("nobody else may enter").expect("there");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! misbehaves. Whatever it sends, the gate lives on.
 
 use super::approvals::Desk;
+use super::electors;
 use super::peers::Peer;
 use super::protocol::{self as p, Method, Socket};
 use super::requests::Shell;
@@ -91,8 +92,7 @@ fn admit(gate: &Rc<Gate>, stream: &UnixStream, socket: Socket) -> Result<Side, T
 /// Whether the policy names this user or one of its groups as an approver.
 fn names(policy: &Policy, peer: &Peer) -> bool {
     let values = policy.values();
-    (values.uids.is_some() || values.groups.is_some())
-        && peer.is_named(values.uids.as_deref(), values.groups.as_deref())
+    electors::are_named(policy) && peer.is_named(values.uids.as_deref(), values.groups.as_deref())
 }
 
 /// Says why, and gives the peer a moment to stop sending and read it.

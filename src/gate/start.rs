@@ -25,7 +25,7 @@ pub fn connect_or_start(dirs: &Dirs, socket: Socket) -> Result<Client, Trouble> 
         return Ok(client);
     }
     unconfined()?;
-    let run = dirs::make_private(&dirs.run()?)?;
+    let run = dirs::make_run(&dirs.run()?)?;
     let deadline = Instant::now() + START_WITHIN;
     let mut pause = Duration::from_millis(2);
     loop {

@@ -201,6 +201,7 @@ impl Gate {
                         // Where that fails the store takes nothing new in, and says why.
                         drop(self.store.anchor_also_in(policy.audit().checkpoint_dir.as_ref().map(PathBuf::from)));
                         held.0 = Arc::new(policy);
+                        self.reachable_as(&held.0);
                         self.known.borrow_mut().clear();
                     }
                 }
@@ -215,6 +216,17 @@ impl Gate {
                 return;
             }
             held.1.clear();
+        }
+    }
+
+    /// Lets others reach the approvers' socket where the policy names approvers.
+    pub fn open_to_approvers(&self) {
+        self.reachable_as(&self.policy.borrow().0);
+    }
+
+    fn reachable_as(&self, policy: &Policy) {
+        if let Err(error) = dirs::open_to_approvers(&self.run, electors::are_named(policy)) {
+            tracing::error!(%error, "the modes of the approvers' socket cannot be set");
         }
     }
 

@@ -18,6 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Bytes of what is said about a project's file that is wrong.
+const FAULT_BYTES_MAX: usize = 1000;
+
 /// Every value that is in force, in a canonical form: what the version is a hash of.
 #[derive(Clone, Debug, Serialize)]
 pub struct Values {
@@ -194,7 +197,10 @@ impl Policy {
         let mut policy = self.clone();
         policy.canonical = format!("{{\"above\":\"{}\",\"project\":\"wrong\"}}", self.version);
         policy.version = version(&policy.canonical);
-        policy.broken_project = Some(error.to_string());
+        // What is wrong quotes the file, which is not ours: no card is as long as it likes.
+        let mut said = error.to_string();
+        said.truncate(said.floor_char_boundary(FAULT_BYTES_MAX));
+        policy.broken_project = Some(said);
         policy
     }
 

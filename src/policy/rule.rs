@@ -14,6 +14,9 @@ use super::scene::Scene;
 /// Patterns of all rules of a policy.
 pub const PATTERNS_MAX: usize = 20_000;
 
+/// Bytes of one `why`: it stands on the card, beside what runs.
+const WHY_BYTES_MAX: usize = 1000;
+
 /// A compiled rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -37,6 +40,10 @@ impl Rule {
         if id.is_empty() || id.len() > 64 || !id.chars().all(good) {
             return wrong(&["id"], format!("`{id}` is no id of a rule"), "Use up to 64 of a-z, 0-9 and -");
         }
+        if why.len() > WHY_BYTES_MAX {
+            let message = format!("the `why` of rule `{id}` is longer than {WHY_BYTES_MAX} bytes");
+            return wrong(&["why"], message, "Say it in one sentence");
+        }
         if *privileged && (*then != Decision::Prompt || when.program.is_none() || tightens) {
             let remedy = "Write it in the topmost layer, with `then = \"prompt\"` and the programs that it is for";
             return wrong(&["privileged"], format!("rule `{id}` cannot give privileges"), remedy);
@@ -44,7 +51,7 @@ impl Rule {
         Ok(Rule {
             id: id.clone(),
             then: *then,
-            why: if why.is_empty() { format!("rule {id} says {}", then.name()) } else { why.clone() },
+            why: if why.trim().is_empty() { format!("rule {id} says {}", then.name()) } else { why.clone() },
             tightens,
             privileged: *privileged,
             when: Conditions::compile("when", when)?,

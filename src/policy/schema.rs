@@ -26,7 +26,10 @@ pub fn page() -> String {
         "# Policy files\n\nGenerated from `src/policy/model`; `TOLLGATE_WRITE_DOCS=1 cargo test` writes it. `docs/policy.schema.json` and\n\
          `docs/project.schema.json` are the same for editors. The README explains how layers and verdicts work.\n\n\
          A pattern: `*` stands for anything, `?` for one character, `[ab]` and `{a,b}` for one of several; in paths `*`\n\
-         does not cross `/`, and `**` does. Where a list may stand, one word may.\n",
+         does not cross `/`, and `**` does. `Patterns` is one of them or a list; where a list may stand, one word may.\n\
+         Another value with a capital letter has a table of its own further down, or its words at the end. `rule` is\n\
+         written `[[rule]]`, once for each; `tests` stand below their rule. A project's `.tollgate.toml` holds `version`,\n\
+         `tiers` and rules without `tests` and `privileged`.\n",
     );
     let whole = policy().to_value();
     table(&mut page, "The file", &whole);

@@ -358,7 +358,7 @@ impl PerClass {
 pub struct Approvers {
     /// Whether the requester's own user may decide (from outside the requester's session).
     pub same_user: Option<bool>,
-    /// Users who may decide. With no user and no group named, whoever reaches the approvers' socket may.
+    /// Users who may decide; others than the gate's own reach only root's. With nobody named: its own user, and root.
     pub uids: Option<Vec<u32>>,
     /// Groups whose members may decide.
     pub groups: Option<Vec<String>>,
