@@ -26,6 +26,7 @@ mod oracle;
 mod pinned;
 mod runner;
 pub mod signals;
+pub mod stage;
 mod supervise;
 mod sys;
 mod tree;
