@@ -42,6 +42,8 @@ pub struct Asked {
     /// Directories of the gate itself.
     pub forbidden: Vec<PathBuf>,
     pub redactor: Redactor,
+    /// Variables of the requester that hold secrets.
+    secret_names: Vec<String>,
     uid: u32,
     identity: Identity,
     files: HashMap<Vec<u8>, OwnedFd>,
@@ -52,7 +54,7 @@ impl Asked {
     /// # Errors
     /// The descriptors do not fit their names, or the first is no directory.
     pub fn of(
-        caller: Caller<'_>,
+        caller: Caller,
         policy: Arc<Policy>,
         boot_id: &BootId,
         home: Option<PathBuf>,
@@ -70,23 +72,24 @@ impl Asked {
         let path = std::fs::read_link(dirs::through_fd(&cwd))
             .map_err(|e| bad(format!("cannot find out the directory's name: {e}")))?;
         let cwd = Place { path: Bytes::from(path.as_os_str()), device: stat.st_dev, inode: stat.st_ino };
-        let Caller { peer, agent, origin } = caller;
+        let Caller { uid, identity, agent, origin } = caller;
         let leader = Runner { pid: agent.pid, started_ticks: agent.started, boot_id: boot_id.clone() };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let secrets: Vec<(String, String)> = variables(&submit)
+            .filter(|(name, _)| is_secret(&policy, name))
+            .map(|(name, value)| (text(name), text(value)))
+            .collect();
+        let secret_names = secrets.iter().map(|(name, _)| name.clone()).collect();
         let redactor = Redactor::new(Context {
             home: home.as_ref().map(|home| home.to_string_lossy().into_owned()),
             user: None,
-            env: variables(&submit)
-                .filter(|(name, _)| is_secret(&policy, name))
-                .map(|(name, value)| {
-                    (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
-                })
-                .collect(),
+            env: secrets,
             patterns: policy.redact().to_vec(),
         });
         let workspace = workspace::of(&path, workspace::Never { home: home.as_deref(), forbidden: &forbidden });
         Ok(Asked {
             cwd,
-            session: Session { uid: peer.uid, agent: leader },
+            session: Session { uid, agent: leader },
             agent: redactor.output(described(&agent.exe, submit.label.as_deref()).as_bytes()),
             origin,
             program: agent.exe,
@@ -94,8 +97,9 @@ impl Asked {
             workspace,
             forbidden,
             redactor,
-            uid: peer.uid,
-            identity: peer.identity.clone(),
+            secret_names,
+            uid,
+            identity,
             submit,
             files,
             policy,
@@ -155,10 +159,7 @@ impl Asked {
             cwd: Some(text(self.cwd_path())),
             workspace: self.workspace.as_deref().map(text),
             home: self.home.as_deref().map(text),
-            secret_names: variables(&self.submit)
-                .filter(|(name, _)| is_secret(&self.policy, name))
-                .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
-                .collect(),
+            secret_names: self.secret_names.clone(),
             programs: Vec::new(),
             checks_only: checks_only(&self.submit.options),
             carried: self.submit.carried.lossy().into_owned(),
@@ -322,7 +323,7 @@ pub mod tests {
         let files = vec![std::fs::File::open(home).expect("opens").into()];
         let boot_id = BootId::parse(boot_id.trim()).expect("an id");
         let policy = Arc::new(Policy::built_in());
-        Asked::of(peer.caller(&Default::default()), policy, &boot_id, Some(home.to_owned()), Vec::new(), submit, files)
-            .expect("asked")
+        let caller = peer.caller(&Default::default()).expect("we live");
+        Asked::of(caller, policy, &boot_id, Some(home.to_owned()), Vec::new(), submit, files).expect("asked")
     }
 }

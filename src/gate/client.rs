@@ -12,8 +12,8 @@ use crate::facts::limits::LINE_BYTES_MAX;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use rustix::fs::{AtFlags, FileType};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{IoSlice, Read};
@@ -39,18 +39,30 @@ pub struct Client {
 }
 
 /// Anything the gate sends.
-#[derive(Debug, serde::Deserialize)]
+///
+/// What it is about is passed over until it is known what that must be.
+#[derive(Debug, Deserialize)]
 struct Incoming {
     #[serde(default)]
     id: Option<Value>,
     #[serde(default)]
     method: Option<String>,
     #[serde(default)]
-    params: Value,
-    #[serde(default)]
-    result: Option<Value>,
+    result: Option<IgnoredAny>,
     #[serde(default)]
     error: Option<p::RpcError>,
+}
+
+/// An event, read for what it says.
+#[derive(Deserialize)]
+struct Event<P> {
+    params: P,
+}
+
+/// An answer, read for what was asked.
+#[derive(Deserialize)]
+struct Answered<A> {
+    result: A,
 }
 
 impl Client {
@@ -197,9 +209,10 @@ impl Client {
         if self.greeted.is_none() {
             self.read_hello(deadline)?;
         }
-        let result = self.read_answer(id, deadline, announced)?;
+        let answer = self.read_answer(id, deadline, announced)?;
         crash::point(|| format!("client.{}.answered", method.name()));
-        serde_json::from_value(result)
+        serde_json::from_slice::<Answered<A>>(&answer)
+            .map(|answered| answered.result)
             .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate's answer was not understood: {e}")))
     }
 
@@ -231,7 +244,11 @@ impl Client {
             }
             match self.read_line(deadline)? {
                 None => return Ok(None),
-                Some(line) => drop(self.accept(&line)?),
+                Some(line) => {
+                    if let Some(name) = incoming(&line)?.method {
+                        self.keep(name, &line)?;
+                    }
+                }
             }
         }
     }
@@ -249,7 +266,8 @@ impl Client {
     }
 
     fn read_hello(&mut self, deadline: Instant) -> Result<(), Trouble> {
-        let answer: p::HelloAnswer = serde_json::from_value(self.read_answer(0, deadline, &mut |_| {})?)
+        let line = self.read_answer(0, deadline, &mut |_| {})?;
+        let Answered::<p::HelloAnswer> { result: answer } = serde_json::from_slice(&line)
             .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate's hello was not understood: {e}")))?;
         if answer.protocol != p::PROTOCOL {
             let message = format!(
@@ -264,47 +282,49 @@ impl Client {
         Ok(())
     }
 
+    /// The line that answers this call.
     fn read_answer(
         &mut self,
         id: u64,
         deadline: Instant,
         announced: &mut dyn FnMut(p::Announced),
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Vec<u8>, Trouble> {
         loop {
             let Some(line) = self.read_line(deadline)? else {
                 return Err(Trouble::new(Code::GateUnreachable, "the gate did not answer in time"));
             };
-            let Some(incoming) = self.accept(&line)? else {
-                let said = self.events.pop_back_if(|(name, _)| name == p::EVENT_FENCE);
-                // One that cannot be read is made up for when the answer is there.
-                if let Some(fence) = said.and_then(|(_, params)| serde_json::from_value(params).ok()) {
-                    announced(fence);
+            let incoming = incoming(&line)?;
+            match incoming.method {
+                Some(name) if name == p::EVENT_FENCE => {
+                    // One that cannot be read is made up for when the answer is there.
+                    if let Ok(Event { params }) = serde_json::from_slice(&line) {
+                        announced(params);
+                    }
+                    continue;
                 }
-                continue;
-            };
+                Some(name) => {
+                    self.keep(name, &line)?;
+                    continue;
+                }
+                None => {}
+            }
             match (incoming.error, incoming.result) {
                 // An error without an id answers a line the gate could not read: it is about us.
                 (Some(error), _) if incoming.id.as_ref().is_none_or(|v| v.is_null() || *v == id) => {
                     return Err(Trouble::of_rpc(error));
                 }
-                (None, Some(result)) if incoming.id == Some(Value::from(id)) => return Ok(result),
+                (None, Some(IgnoredAny)) if incoming.id == Some(Value::from(id)) => return Ok(line),
                 // An answer to an earlier call that was given up.
                 (Some(_) | None, _) => {}
             }
         }
     }
 
-    /// Keeps an event, returns an answer.
-    fn accept(&mut self, line: &[u8]) -> Result<Option<Incoming>, Trouble> {
-        let incoming: Incoming = serde_json::from_slice(line)
-            .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("the gate sent no JSON-RPC: {e}")))?;
-        match incoming.method {
-            Some(name) => {
-                self.events.push_back((name, incoming.params));
-                Ok(None)
-            }
-            None => Ok(Some(incoming)),
-        }
+    /// Keeps an event for who asks for the next one.
+    fn keep(&mut self, name: String, line: &[u8]) -> Result<(), Trouble> {
+        let Event { params } = serde_json::from_slice(line).map_err(no_rpc)?;
+        self.events.push_back((name, params));
+        Ok(())
     }
 
     /// One line without its newline; `None` when the deadline passed.
@@ -370,12 +390,20 @@ impl Client {
     fn last_word(&mut self, errno: nix::errno::Errno) -> Trouble {
         let deadline = Instant::now() + LAST_WORD_WITHIN;
         while let Ok(Some(line)) = self.read_line(deadline) {
-            if let Ok(Some(Incoming { error: Some(error), .. })) = self.accept(&line) {
+            if let Ok(Incoming { error: Some(error), .. }) = incoming(&line) {
                 return Trouble::of_rpc(error);
             }
         }
         Trouble::new(Code::GateUnreachable, format!("the gate went away: {errno}"))
     }
+}
+
+fn incoming(line: &[u8]) -> Result<Incoming, Trouble> {
+    serde_json::from_slice(line).map_err(no_rpc)
+}
+
+fn no_rpc(e: serde_json::Error) -> Trouble {
+    Trouble::new(Code::ProtocolMismatch, format!("the gate sent no JSON-RPC: {e}"))
 }
 
 fn encode(out: &mut Vec<u8>, id: Option<u64>, method: Method, params: &impl Serialize) -> Result<(), Trouble> {

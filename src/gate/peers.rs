@@ -6,13 +6,13 @@ use crate::authorize::subject::ResourceLimits;
 use crate::facts::codes::Code;
 use crate::policy::model::Origin;
 use nix::sys::socket::{getsockopt, sockopt};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Most files of `/proc` are shorter than the first, none that is read here longer than the second.
 const PROC_BYTES: usize = 8 * 1024;
@@ -143,16 +143,18 @@ pub struct Identity {
 
 /// Which agents have a scheduler among their ancestors. No process gets one later, so each is looked at once.
 #[derive(Debug, Default)]
-pub struct Lineages(RefCell<HashMap<(u32, u64), bool>>);
+pub struct Lineages(Mutex<HashMap<(u32, u64), bool>>);
 
 impl Lineages {
     fn is_scheduled(&self, agent: &Process) -> bool {
         let key = (agent.pid, agent.started);
-        if let Some(&known) = self.0.borrow().get(&key) {
+        // A map of whole entries is sound at every point.
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = lock().get(&key) {
             return known;
         }
         let found = descends_from_scheduler(agent);
-        let mut known = self.0.borrow_mut();
+        let mut known = lock();
         if known.len() >= LINEAGES_MAX {
             known.clear();
         }
@@ -179,10 +181,15 @@ fn descends_from_scheduler(process: &Process) -> bool {
 
 /// Who asks, through whom.
 #[derive(Debug)]
-pub struct Caller<'a> {
-    pub peer: &'a Peer,
+pub struct Caller {
+    pub uid: u32,
+    pub identity: Identity,
     pub agent: Process,
     pub origin: Origin,
+}
+
+fn gone() -> Trouble {
+    Trouble::new(Code::IdentityMismatch, "the calling process has vanished")
 }
 
 /// The process at the other end of a connection, as the kernel names it.
@@ -190,7 +197,6 @@ pub struct Caller<'a> {
 pub struct Peer {
     pub uid: u32,
     pub process: Process,
-    pub identity: Identity,
     /// Names exactly this process, whatever becomes of its number; `None` on kernels before 6.5.
     pidfd: Option<OwnedFd>,
 }
@@ -199,7 +205,6 @@ impl Peer {
     /// # Errors
     /// The peer has vanished, or `/proc` does not show it.
     pub fn of(socket: impl AsFd) -> Result<Peer, Trouble> {
-        let gone = || Trouble::new(Code::IdentityMismatch, "the calling process has vanished");
         let credentials = getsockopt(&socket, sockopt::PeerCredentials).map_err(|_| gone())?;
         let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
             Ok(fd) => Some(fd),
@@ -208,12 +213,20 @@ impl Peer {
         };
         let pid = u32::try_from(credentials.pid()).ok().filter(|&pid| pid != 0).ok_or_else(gone)?;
         let process = Process::of(pid).ok_or_else(gone)?;
-        let status = of_proc(pid, "status").ok_or_else(gone)?;
-        let limits = of_proc(pid, "limits").ok_or_else(gone)?;
-        let identity = Identity::parse(&status, &limits).ok_or_else(gone)?;
-        let peer = Peer { uid: credentials.uid(), process, identity, pidfd };
+        let peer = Peer { uid: credentials.uid(), process, pidfd };
         // What was read belongs to this process only if it still lives now.
         if peer.lives() { Ok(peer) } else { Err(gone()) }
+    }
+
+    /// What it is now beyond its uid.
+    ///
+    /// # Errors
+    /// As [`Peer::of`].
+    fn identity(&self) -> Result<Identity, Trouble> {
+        let read = |file| of_proc(self.process.pid, file);
+        let identity = Identity::parse(&read("status").ok_or_else(gone)?, &read("limits").ok_or_else(gone)?);
+        // As above.
+        identity.filter(|_| self.lives()).ok_or_else(gone)
     }
 
     /// Whether this very process still runs.
@@ -243,9 +256,8 @@ impl Peer {
         why.or_else(|| (!self.lives()).then(|| "it has vanished".to_owned()))
     }
 
-    /// Whose commands these are: the nearest process that is not one of our shells, itself included. And whether a
-    /// scheduler of the system started it: then nobody is there to ask. Only root's own schedulers count.
-    pub fn caller(&self, lineages: &Lineages) -> Caller<'_> {
+    /// Whose commands these are: the nearest process that is not one of our shells, itself included.
+    pub fn agent(&self) -> Process {
         let ours: Vec<PathBuf> = ["tollsh", "tollgate"].iter().filter_map(|name| dirs::beside(name)).collect();
         // Under guard `tollsh` runs from the paths of other shells: the file counts, not what it is called there.
         let files: Vec<(u64, u64)> = ours.iter().filter_map(|path| file_at(path)).collect();
@@ -263,22 +275,36 @@ impl Peer {
                 None => break,
             }
         }
+        agent
+    }
+
+    /// The agent, what it may do, and whether a scheduler of the system started it: then nobody is there to ask. Only
+    /// root's own schedulers count.
+    ///
+    /// # Errors
+    /// As [`Peer::of`].
+    pub fn caller(&self, lineages: &Lineages) -> Result<Caller, Trouble> {
+        let agent = self.agent();
         let units = of_proc(self.process.pid, "cgroup").unwrap_or_default();
         let is_unit = |name: &&str| units.contains(&format!("/system.slice/{name}.service"));
         let scheduled = SCHEDULERS.iter().any(is_unit) || lineages.is_scheduled(&agent);
-        Caller { peer: self, agent, origin: if scheduled { Origin::Background } else { Origin::Agent } }
+        let origin = if scheduled { Origin::Background } else { Origin::Agent };
+        Ok(Caller { uid: self.uid, identity: self.identity()?, agent, origin })
     }
 
     /// Whether a policy names this user, or a group it belongs to.
     pub fn is_named(&self, uids: Option<&[u32]>, groups: Option<&[String]>) -> bool {
-        let member = |name: &String| {
+        if uids.is_some_and(|uids| uids.contains(&self.uid)) {
+            return true;
+        }
+        let (Some(groups), Ok(identity)) = (groups, self.identity()) else { return false };
+        groups.iter().any(|name| {
             let group = nix::unistd::Group::from_name(name).ok().flatten();
             group.is_some_and(|group| {
                 let gid = group.gid.as_raw();
-                self.identity.gid == gid || self.identity.groups.contains(&gid)
+                identity.gid == gid || identity.groups.contains(&gid)
             })
-        };
-        uids.is_some_and(|uids| uids.contains(&self.uid)) || groups.is_some_and(|groups| groups.iter().any(member))
+        })
     }
 
     /// Whether that process is this one or one of its parents. Nobody counts as belonging to the first process.

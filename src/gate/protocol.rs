@@ -111,28 +111,6 @@ pub struct Announced {
     pub fence: Box<FenceSpec>,
 }
 
-/// A call, or a notification where `id` is absent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Call {
-    pub jsonrpc: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<Value>,
-    pub method: String,
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub params: Value,
-}
-
-/// An answer: exactly one of `result` and `error`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answer {
-    pub jsonrpc: String,
-    pub id: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<RpcError>,
-}
-
 /// `code` is JSON-RPC's number; ours is in `data`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RpcError {

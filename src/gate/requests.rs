@@ -47,7 +47,7 @@ const ASK_INSTEAD: [Code; 4] =
 #[derive(Debug)]
 pub struct Shell {
     gate: Rc<Gate>,
-    peer: Peer,
+    peer: Arc<Peer>,
     runner: Runner,
     attached: RefCell<HashMap<RequestId, Arc<Judged>>>,
     /// Executions without an end, and whether targets are bound that are looked at again then.
@@ -58,7 +58,7 @@ impl Shell {
     pub fn new(gate: Rc<Gate>, peer: Peer) -> Shell {
         let boot_id = gate.store.now().boot_id;
         let runner = Runner { pid: peer.process.pid, started_ticks: peer.process.started, boot_id };
-        Shell { gate, peer, runner, attached: RefCell::default(), running: RefCell::default() }
+        Shell { gate, peer: Arc::new(peer), runner, attached: RefCell::default(), running: RefCell::default() }
     }
 
     /// Whether `TOLLGATE_DIR` moved the gate.
@@ -121,15 +121,20 @@ impl Shell {
         let boot_id = gate.store.now().boot_id;
         let bench = gate.bench(self.peer.uid);
         let policy = Arc::clone(&bench.policy);
-        let caller = self.peer.caller(&gate.lineages);
-        let tags = policy.redact_tags();
-        let mut asked = Asked::of(caller, policy, &boot_id, gate.home(self.peer.uid), gate.forbidden(), submit, files)?;
-        if tags {
-            asked.redactor = asked.redactor.tagged(gate.store.key());
-        }
-        gate.heard(&asked.session);
+        let (peer, lineages) = (Arc::clone(&self.peer), Arc::clone(&gate.lineages));
+        let (home, forbidden) = (gate.home(peer.uid), gate.forbidden());
         let at_bench = bench.clone();
-        let judged = blocking(move || prepare::judge(&at_bench, asked)).await??;
+        // Who asks from where takes many looks at the system: others need not wait for them.
+        let judged = blocking(move || {
+            let tags = policy.redact_tags();
+            let mut asked = Asked::of(peer.caller(&lineages)?, policy, &boot_id, home, forbidden, submit, files)?;
+            if tags {
+                asked.redactor = asked.redactor.tagged(at_bench.key.clone());
+            }
+            prepare::judge(&at_bench, asked)
+        });
+        let judged = judged.await??;
+        gate.heard(&judged.asked.session);
         tracing::debug!(class = judged.new.action.class.name(), rule = judged.verdict.rule, "judged");
         gate.know(&judged.policy).await?;
         Ok((bench, judged))
@@ -456,7 +461,7 @@ impl Shell {
     }
 
     fn own_jobs(&self) -> impl Fn(&Session) -> bool + use<> {
-        let (uid, agent) = (self.peer.uid, self.peer.caller(&self.gate.lineages).agent);
+        let (uid, agent) = (self.peer.uid, self.peer.agent());
         move |session: &Session| {
             (session.uid, session.agent.pid, session.agent.started_ticks) == (uid, agent.pid, agent.started)
         }

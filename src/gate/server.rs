@@ -8,13 +8,13 @@ use super::protocol::{self as p, Method, Socket};
 use super::requests::Shell;
 use super::state::{CLIENTS_MAX, Gate, said};
 use super::trouble::Trouble;
-use super::wire::{Incoming, Lines, Out, rpc_error};
+use super::wire::{Incoming, Lines, Out, Written, rpc_error};
 use crate::facts::codes::Code;
 use crate::facts::crash;
 use crate::policy::Policy;
 use crate::record::visible;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -125,7 +125,7 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
             Incoming::Unacceptable(trouble) => return Err(trouble),
             Incoming::Closed => return Ok(()),
         };
-        let call = match parse(&line) {
+        let (call, given) = match parse(&line) {
             Ok(call) => call,
             Err((number, trouble)) => {
                 garbage += 1;
@@ -136,17 +136,17 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
                 continue;
             }
         };
-        let id = call.id.clone();
+        let id = call.id;
         let method = Method::from_name(&call.method);
         if !greeted {
-            let answer = hello(side, method, call.params)?;
+            let answer = hello(side, method, given)?;
             greeted = true;
             out.answer(id.unwrap_or(Value::Null), Ok(answer)).await;
             continue;
         }
         // A wait must not keep other calls, or the end of the connection, from being noticed.
         if let (Some(Method::Wait), Side::Shell(_)) = (method, &**side) {
-            let result = match (waits.get() < WAITS_MAX, params::<p::Wait>(call.params)) {
+            let result = match (waits.get() < WAITS_MAX, params::<p::Wait>(given)) {
                 (false, _) => Err(Trouble::new(Code::QueueFull, "too many waits on one connection").into()),
                 (true, Err(error)) => Err(error),
                 (true, Ok(wait)) => {
@@ -165,12 +165,12 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
                     continue;
                 }
             };
-            out.answer(call.id.unwrap_or(Value::Null), result).await;
+            out.answer(id.unwrap_or(Value::Null), result).await;
             continue;
         }
         let point = |moment: &str| crash::point(|| format!("gate.{}.{moment}", call.method));
         point("received");
-        let result = dispatch(&mut lines, out, side, method, &call.method, call.params).await;
+        let result = dispatch(&mut lines, out, side, method, &call.method, given).await;
         point("done");
         match (id, result) {
             (Some(id), result) => out.answer(id, result).await,
@@ -181,12 +181,33 @@ async fn converse(mut lines: Lines, out: &Out, side: &Rc<Side>) -> Result<(), Tr
     }
 }
 
-fn parse(line: &[u8]) -> Result<p::Call, (i32, Trouble)> {
+/// A call, or a notification where `id` is absent. Its parameters are passed over until it is known what they are.
+#[derive(Deserialize)]
+struct Call {
+    jsonrpc: String,
+    #[serde(default)]
+    id: Option<Value>,
+    method: String,
+    #[serde(default)]
+    params: Option<IgnoredAny>,
+}
+
+/// The parameters of a call, still in its line.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    line: &'a [u8],
+    any: bool,
+}
+
+fn parse(line: &[u8]) -> Result<(Call, Given<'_>), (i32, Trouble)> {
     let bad = |number, why: String| (number, Trouble::new(Code::BadRequest, why));
-    let value: Value = serde_json::from_slice(line)
-        .map_err(|e| bad(p::RPC_PARSE, format!("the line is not JSON: {}", visible(&e.to_string()))))?;
-    let call: p::Call = serde_json::from_value(value)
-        .map_err(|e| bad(p::RPC_INVALID, format!("the line is not a call: {}", visible(&e.to_string()))))?;
+    let call: Call = serde_json::from_slice(line).map_err(|e| {
+        let why = visible(&e.to_string());
+        match e.is_data() {
+            true => bad(p::RPC_INVALID, format!("the line is not a call: {why}")),
+            false => bad(p::RPC_PARSE, format!("the line is not JSON: {why}")),
+        }
+    })?;
     let id_fits = match &call.id {
         None | Some(Value::Null | Value::Number(_) | Value::String(_)) => true,
         Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => false,
@@ -194,14 +215,27 @@ fn parse(line: &[u8]) -> Result<p::Call, (i32, Trouble)> {
     if call.jsonrpc != "2.0" || !id_fits {
         return Err(bad(p::RPC_INVALID, "the line is not JSON-RPC 2.0".to_owned()));
     }
-    Ok(call)
+    let given = Given { line, any: call.params.is_some() };
+    Ok((call, given))
 }
 
-fn hello(side: &Side, method: Option<Method>, params: Value) -> Result<Value, Trouble> {
+impl Given<'_> {
+    fn read<P: DeserializeOwned>(self) -> serde_json::Result<P> {
+        #[derive(Deserialize)]
+        struct With<P> {
+            params: P,
+        }
+        // Methods without parameters may leave them out.
+        if self.any { Ok(serde_json::from_slice::<With<P>>(self.line)?.params) } else { serde_json::from_str("{}") }
+    }
+}
+
+fn hello(side: &Side, method: Option<Method>, given: Given<'_>) -> Result<Written, Trouble> {
     if method != Some(Method::Hello) {
         return Err(Trouble::new(Code::ProtocolMismatch, "the first call must be hello"));
     }
-    let hello: p::Hello = serde_json::from_value(params)
+    let hello: p::Hello = given
+        .read()
         .map_err(|e| Trouble::new(Code::ProtocolMismatch, format!("hello: {}", visible(&e.to_string()))))?;
     if hello.protocol != p::PROTOCOL {
         let message = format!(
@@ -217,7 +251,7 @@ fn hello(side: &Side, method: Option<Method>, params: Value) -> Result<Value, Tr
         Side::Shell(shell) => (shell.moved(), shell.off()),
         Side::Desk(desk) => (desk.moved(), desk.off()),
     };
-    serde_json::to_value(p::HelloAnswer { protocol: p::PROTOCOL, build: p::BUILD.to_owned(), moved, off })
+    Written::of(&p::HelloAnswer { protocol: p::PROTOCOL, build: p::BUILD.to_owned(), moved, off })
         .map_err(|e| Trouble::new(Code::ProtocolMismatch, e.to_string()))
 }
 
@@ -227,8 +261,8 @@ async fn dispatch(
     side: &Side,
     method: Option<Method>,
     name: &str,
-    given: Value,
-) -> Result<Value, p::RpcError> {
+    given: Given<'_>,
+) -> Result<Written, p::RpcError> {
     let no_method = || {
         let trouble = Trouble::new(Code::BadRequest, format!("this socket has no method `{}`", visible(name)));
         Err(rpc_error(p::RPC_NO_METHOD, &trouble))
@@ -332,17 +366,59 @@ async fn dispatch(
     }
 }
 
-fn params<P: DeserializeOwned>(given: Value) -> Result<P, p::RpcError> {
-    // Methods without parameters may leave them out.
-    let given = if given.is_null() { Value::Object(serde_json::Map::new()) } else { given };
-    serde_json::from_value(given).map_err(|e| {
+fn params<P: DeserializeOwned>(given: Given<'_>) -> Result<P, p::RpcError> {
+    given.read().map_err(|e| {
         let trouble = Trouble::new(Code::BadRequest, format!("parameters: {}", visible(&e.to_string())));
         rpc_error(p::RPC_PARAMS, &trouble)
     })
 }
 
-fn reply<T: Serialize>(result: Result<T, Trouble>) -> Result<Value, p::RpcError> {
-    let value = result.map_err(p::RpcError::from)?;
-    serde_json::to_value(value)
+fn reply<T: Serialize>(result: Result<T, Trouble>) -> Result<Written, p::RpcError> {
+    let result = result.map_err(p::RpcError::from)?;
+    Written::of(&result)
         .map_err(|e| p::RpcError::from(Trouble::new(Code::BadRequest, format!("cannot write the answer: {e}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Number {
+        n: u8,
+    }
+
+    #[test]
+    fn parameters_are_read_where_they_stand_and_may_be_left_out() {
+        let read = |params: &str| {
+            let line = format!("{{{params} \"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":1}}");
+            parse(line.as_bytes()).expect("a call").1.read::<Number>().map(|number| number.n).ok()
+        };
+        for (params, number) in [
+            ("", Some(0)),
+            ("\"params\":null,", Some(0)),
+            ("\"params\":{},", Some(0)),
+            ("\"params\":{\"n\":7,\"more\":[1]},", Some(7)),
+            ("\"params\":{\"n\":-1},", None),
+            ("\"params\":\"7\",", None),
+        ] {
+            assert_eq!(read(params), number, "{params}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_and_what_is_no_call_are_told_apart() {
+        for (line, number) in [
+            ("hello?", p::RPC_PARSE),
+            ("{\"jsonrpc\":\"2.0\",\"method\":\"x\"", p::RPC_PARSE),
+            ("", p::RPC_PARSE),
+            ("[]", p::RPC_INVALID),
+            ("{\"jsonrpc\":\"2.0\",\"method\":7}", p::RPC_INVALID),
+            ("{\"jsonrpc\":\"1.0\",\"method\":\"x\"}", p::RPC_INVALID),
+            ("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":[]}", p::RPC_INVALID),
+        ] {
+            assert_eq!(parse(line.as_bytes()).err().map(|(code, _)| code), Some(number), "{line}");
+        }
+    }
 }

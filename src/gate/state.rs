@@ -78,7 +78,7 @@ pub struct Gate {
     trusts: RefCell<Trusts>,
     /// Who has asked for anything since the gate started.
     sessions: RefCell<Vec<Session>>,
-    pub lineages: Lineages,
+    pub lineages: Arc<Lineages>,
     homes: RefCell<HashMap<u32, Option<PathBuf>>>,
     waiters: RefCell<HashMap<RequestId, Rc<Notify>>>,
     /// What clients wait for, with the text that only memory holds.
@@ -146,7 +146,7 @@ impl Gate {
             grants: RefCell::new(Arc::new(grants)),
             trusts: RefCell::new(trusts),
             sessions: RefCell::default(),
-            lineages: Lineages::default(),
+            lineages: Arc::default(),
             homes: RefCell::default(),
             waiters: RefCell::default(),
             waiting: RefCell::default(),

@@ -1,6 +1,6 @@
 //! How do bytes become lines, and descriptors the files of a line? Bounded in length, in total, and in patience.
 
-use super::protocol::{Answer, ErrorData, RPC_REFUSED, RpcError};
+use super::protocol::{ErrorData, RPC_REFUSED, RpcError};
 use super::trouble::Trouble;
 use crate::facts::codes::Code;
 use crate::facts::limits::LINE_BYTES_MAX;
@@ -29,7 +29,7 @@ const HALF_LINE_S: u64 = 10;
 const STALLED_S: u64 = 30;
 /// Lines that wait to be written to one peer.
 const OUTGOING_LINES_MAX: usize = 64;
-const CHUNK_BYTES: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 16 * 1024;
 
 const _: () = assert!(LINE_BYTES_MAX < UNFINISHED_BYTES_MAX);
 
@@ -162,6 +162,26 @@ fn receive(stream: &UnixStream, input: &mut Vec<u8>, files: &mut VecDeque<OwnedF
     Ok(got.bytes)
 }
 
+/// A result as JSON, written once and sent as it is.
+#[derive(Debug)]
+pub struct Written(String);
+
+impl Written {
+    /// # Errors
+    /// None for our own types.
+    pub fn of(result: &impl Serialize) -> serde_json::Result<Written> {
+        serde_json::to_string(result).map(Written)
+    }
+}
+
+/// The answer to a call that failed.
+#[derive(Serialize)]
+struct Failed {
+    jsonrpc: &'static str,
+    id: Value,
+    error: RpcError,
+}
+
 /// The writing half: lines queue up and leave in order.
 #[derive(Clone, Debug)]
 pub struct Out {
@@ -186,13 +206,14 @@ impl Out {
     }
 
     /// Answers a call; a peer that is gone is noticed by the reading half.
-    pub async fn answer(&self, id: Value, result: Result<Value, RpcError>) {
-        let (result, error) = match result {
-            Ok(value) => (Some(value), None),
-            Err(error) => (None, Some(error)),
+    pub async fn answer(&self, id: Value, result: Result<Written, RpcError>) {
+        let line = match result {
+            Ok(Written(result)) => {
+                Some(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes().into())
+            }
+            Err(error) => line_of(&Failed { jsonrpc: "2.0", id, error }),
         };
-        let answer = Answer { jsonrpc: "2.0".to_owned(), id, result, error };
-        if let Some(line) = line_of(&answer) {
+        if let Some(line) = line {
             _ = self.lines.send(line).await;
         }
     }

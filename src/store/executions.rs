@@ -2,6 +2,7 @@
 
 use super::api::Recovered;
 use super::requests::{json_of, refused};
+use super::rows::ExecutionRow;
 use super::writer::{Done, Room};
 use super::{StoreError, read};
 use crate::assess::Class;
@@ -11,10 +12,9 @@ use crate::facts::codes::Code;
 use rusqlite::params;
 use serde_json::json;
 
-/// Where an execution stands.
-fn find(room: &Room<'_>, execution: ExecutionId) -> Result<(Execution, RequestId), StoreError> {
+fn find(room: &Room<'_>, execution: ExecutionId) -> Result<ExecutionRow, StoreError> {
     match read::execution(room.db, execution)? {
-        Some(row) => Ok((row.state, row.request)),
+        Some(row) => Ok(row),
         None => refused(Code::UnknownRequest, format!("no execution {execution}")),
     }
 }
@@ -33,17 +33,17 @@ pub fn started(room: &mut Room<'_>, execution: ExecutionId, runner: &Runner, now
     let sql =
         "UPDATE executions SET state = 'STARTED', runner = ?2, started_wall = ?3 WHERE id = ?1 AND state = 'CLAIMED'";
     let moved = room.db.prepare_cached(sql)?.execute(params![execution.as_str(), json_of(runner)?, now.wall_ms])?;
-    let (state, request) = find(room, execution)?;
+    let row = find(room, execution)?;
     if moved == 0 {
-        return stuck(execution, state);
+        return stuck(execution, row.state);
     }
-    room.audit(now, "execution.started", Some(request), json!({ "execution": execution, "runner": runner }))?;
+    room.audit(now, "execution.started", Some(row.request), json!({ "execution": execution, "runner": runner }))?;
     Ok(Ok(()))
 }
 
 /// Bring an execution to the end that the outcome says; telling the same end twice is no error.
 pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, now: &Now) -> Done<()> {
-    let (was, request) = find(room, execution)?;
+    let ExecutionRow { state: was, request, action, .. } = find(room, execution)?;
     let to = outcome.end.state();
     if was.is_final() {
         // An outcome file that was committed before its removal is told twice.
@@ -62,7 +62,7 @@ pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, 
     let sql = "UPDATE executions SET state = ?2, reason = ?3, ended_wall = ?4 WHERE id = ?1";
     let why = outcome.why.as_deref();
     if room.db.prepare_cached(sql)?.execute(params![execution.as_str(), to.name(), why, now.wall_ms])? != 1 {
-        return stuck(execution, find(room, execution)?.0);
+        return stuck(execution, find(room, execution)?.state);
     }
     let (exit, signal) = match outcome.end {
         End::Exit(code) => (Some(code), None),
@@ -81,8 +81,7 @@ pub fn finished(room: &mut Room<'_>, execution: ExecutionId, outcome: &Outcome, 
     };
     let mut body = json!({ "execution": execution, "was": was.name(), "state": to.name(), "outcome": outcome });
     // The fence refused what was taken for reading: the fence and the class disagree, and one of them is wrong.
-    let read = read::execution(room.db, execution)?.is_some_and(|row| row.action.class == Class::Read);
-    if read
+    if action.class == Class::Read
         && !outcome.refused.is_empty()
         && let Some(fields) = body.as_object_mut()
     {
@@ -116,7 +115,7 @@ pub fn annotate(
     by: &Approver,
     now: &Now,
 ) -> Done<()> {
-    let (state, request) = find(room, execution)?;
+    let ExecutionRow { state, request, .. } = find(room, execution)?;
     if state != Execution::ResultUnknown {
         return refused(Code::AlreadyDecided, format!("execution {} is {}", execution.short(), state.name()));
     }

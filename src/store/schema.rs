@@ -53,7 +53,7 @@ fn first() -> String {
         Execution::TABLE,
         &format!(
             "id TEXT PRIMARY KEY CHECK (length(id) = 26), request TEXT NOT NULL REFERENCES requests (id),
-             lease TEXT UNIQUE REFERENCES leases (id), {}, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+             lease TEXT UNIQUE REFERENCES leases (id), {}, key TEXT NOT NULL, kind TEXT NOT NULL,
              class TEXT NOT NULL, fence TEXT NOT NULL, fence_digest TEXT NOT NULL, runner TEXT NOT NULL,
              claimed_wall INTEGER NOT NULL, started_wall INTEGER, ended_wall INTEGER",
             state(sql_check::<Execution>())
@@ -139,7 +139,8 @@ fn first() -> String {
             CREATE INDEX requests_subject ON requests (subject, session_key) WHERE state IN ('PENDING', 'APPROVED');
             CREATE INDEX requests_created ON requests (created_wall);
             CREATE INDEX leases_issued ON leases (until_wall) WHERE state = 'ISSUED';
-            CREATE INDEX executions_request ON executions (request);
+            CREATE UNIQUE INDEX executions_request ON executions (request);
+            CREATE UNIQUE INDEX executions_key ON executions (key) WHERE lease IS NOT NULL;
             CREATE INDEX executions_open ON executions (claimed_wall) WHERE state IN ('CLAIMED', 'STARTED');
             CREATE INDEX executions_unknown ON executions (claimed_wall) WHERE state = 'RESULT_UNKNOWN';
             CREATE INDEX decisions_request ON decisions (request);

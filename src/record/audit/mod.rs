@@ -111,17 +111,18 @@ impl Chain {
             return Err(Unrecordable::TooLarge { bytes: text.len() });
         }
         if text.len() + FRAME_BYTES_MAX <= AUDIT_LINE_BYTES_MAX {
-            return Ok(vec![self.line(&at, what, request, body).map_err(form)?]);
+            return Ok(vec![self.line(&at, what, request, &text).map_err(form)?]);
         }
         let (of, chunks) = (Digest::of(text.as_bytes()), chunks(&text));
         let parts = chunks.len();
         let mut lines = Vec::with_capacity(parts + 1);
         for (index, chunk) in chunks.into_iter().enumerate() {
             let part = Part { of, part: index + 1, parts, text: chunk.to_owned() };
-            lines.push(self.line(&at, "part", request, serde_json::to_value(part).map_err(form)?).map_err(form)?);
+            let part = serde_json::to_string(&part).map_err(form)?;
+            lines.push(self.line(&at, "part", request, &part).map_err(form)?);
         }
-        let rest = serde_json::to_value(InParts { parts, sha256: of }).map_err(form)?;
-        lines.push(self.line(&at, what, request, rest).map_err(form)?);
+        let rest = serde_json::to_string(&InParts { parts, sha256: of }).map_err(form)?;
+        lines.push(self.line(&at, what, request, &rest).map_err(form)?);
         Ok(lines)
     }
 
@@ -130,11 +131,15 @@ impl Chain {
         at: &str,
         what: &str,
         request: Option<RequestId>,
-        body: Value,
+        body: &str,
     ) -> Result<(u64, String), serde_json::Error> {
         let seq = self.seq + 1;
-        let record = Record { v: 1, seq, prev: self.head, at: at.to_owned(), what: what.to_owned(), request, body };
-        let line = serde_json::to_string(&record)?;
+        let (what, request) = (serde_json::to_string(what)?, serde_json::to_string(&request)?);
+        // As `Record` is written, around a body that is written already.
+        let line = format!(
+            "{{\"v\":1,\"seq\":{seq},\"prev\":\"{}\",\"at\":\"{at}\",\"what\":{what},\"request\":{request},\"body\":{body}}}",
+            self.head
+        );
         *self = Chain { seq, head: Digest::of(line.as_bytes()) };
         Ok((seq, line))
     }
