@@ -4,7 +4,7 @@
 //! are loose: each later operand may stand in any place.
 
 use super::Catalogue;
-use super::schema::{Arity, Entry, Flag, Style};
+use super::schema::{Arity, Entry, Flag, Form, Place, Style};
 use crate::assess::Span;
 use crate::assess::reading::{Arg, Value};
 
@@ -203,8 +203,16 @@ impl<'c> Reader<'c, '_> {
         self.operand(arg);
     }
 
-    /// Whether an option could make the leaf do more than it does without any.
+    /// Whether an option could make the leaf do more than it does without any, by itself or as another form of use.
     fn can_do_more(&self) -> bool {
+        let leaf = self.leaf();
+        let raises = |form: &Form| {
+            let places = Place::list(&form.args).any(|place| place.class.max(place.kind.floor()) > leaf.class);
+            !form.any.is_empty() && (form.class > leaf.class || places)
+        };
+        if leaf.forms.iter().any(raises) {
+            return true;
+        }
         let lists = std::iter::once(self.leaf().flags.as_deref().unwrap_or(""))
             .chain(self.out.levels.iter().map(|level| level.globals.as_ref()));
         lists.flat_map(Flag::list).any(|flag| !flag.observes())

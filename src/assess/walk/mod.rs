@@ -295,6 +295,7 @@ impl<'q> Walk<'q> {
             here: self.here,
             spent: &self.spent,
             programs: &self.question.programs,
+            by_default: false,
         }
     }
 

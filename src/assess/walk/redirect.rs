@@ -5,6 +5,8 @@ use crate::assess::analyzers::say;
 use crate::assess::reading::{Inflow, Reading, Value};
 use crate::assess::scope::{Content, Origin};
 use crate::assess::syntax::{Descriptor, PartKind, Redirect, RedirectOperator, RedirectTarget, Word};
+use crate::assess::words::Words;
+use crate::assess::words::parameter::has_default;
 use crate::assess::{Class, Code, Effect, Operand, Span};
 
 /// Targets that only name a stream or nothing.
@@ -33,7 +35,12 @@ impl Walk<'_> {
                 }
                 RedirectTarget::Word(word) => {
                     let origin = self.visit(slot, word);
-                    self.words_target(slot, redirect, word, origin, first)
+                    let inflow = self.words_target(slot, redirect, word, origin, first, false);
+                    if has_default(word) {
+                        // What is written there is what is most likely meant.
+                        self.words_target(slot, redirect, word, origin, first, true);
+                    }
+                    inflow
                 }
             };
             if inflow.is_some() && matches!(redirect.descriptor, Descriptor::Implied | Descriptor::Number(0)) {
@@ -50,6 +57,7 @@ impl Walk<'_> {
         word: &Word,
         origin: Origin,
         first: usize,
+        by_default: bool,
     ) -> Option<Inflow> {
         let span = redirect.span;
         if redirect.operator == RedirectOperator::HereString {
@@ -62,7 +70,7 @@ impl Walk<'_> {
         }
         // `<(…)` and `>(…)` as targets: what runs there has been read.
         let process = word.parts.iter().any(|part| matches!(part.kind, PartKind::Process { .. }));
-        let target = self.target(word);
+        let target = self.target_by(word, by_default);
         match redirect.operator {
             RedirectOperator::Read => {
                 if process {
@@ -116,8 +124,12 @@ impl Walk<'_> {
 
     /// The one word a target becomes (several are an error in bash).
     pub(super) fn target(&self, word: &Word) -> Value {
+        self.target_by(word, false)
+    }
+
+    fn target_by(&self, word: &Word, by_default: bool) -> Value {
         let mut fields = Vec::new();
-        self.words().fields(word, &mut fields);
+        Words { by_default, ..self.words() }.fields(word, &mut fields);
         match (fields.pop(), fields.is_empty()) {
             (Some(arg), true) if !arg.many => arg.value,
             (Some(arg), true) => Value::Unknown { prefix: crate::assess::words::value::prefix(&arg.value).to_owned() },

@@ -2,10 +2,10 @@
 
 use super::Walk;
 use crate::assess::reading::{Arg, Value};
-use crate::assess::scope::{Content, Origin, Variable};
+use crate::assess::scope::{Content, Origin, Scope, Variable};
 use crate::assess::syntax::{Assignment, AssignmentValue, Command, Part, PartKind, Word};
-use crate::assess::words::parameter::is_name;
-use crate::assess::words::value;
+use crate::assess::words::parameter::{has_default, is_name};
+use crate::assess::words::{Words, value};
 use crate::assess::{Class, Code, Dialect};
 
 /// Builtins whose operands that look like assignments do not split.
@@ -35,7 +35,11 @@ impl Walk<'_> {
             self.assignments(slot, assignments, true);
             self.lists_given_as_text(slot, &args, words);
             self.stdin = stdin;
+            let scope = words.iter().any(has_default).then(|| self.scope.clone());
             self.call(slot, &args, origin);
+            if let Some(scope) = scope {
+                self.call_by_default(slot, words, &args, origin, scope);
+            }
             self.remember_written(command, &args);
             self.run_written(slot);
             if assignments.iter().any(|a| a.name == "IFS") {
@@ -65,27 +69,42 @@ impl Walk<'_> {
         }
     }
 
+    /// `rm -r "${DIR:-/}"`: what is not known could be anything, and is most likely what is written there.
+    fn call_by_default(&mut self, slot: usize, words: &[Word], args: &[Arg], origin: Origin, before: Scope) {
+        let others = self.arguments_by(words, true);
+        if others != args && self.spend(others.len()) {
+            let after = std::mem::replace(&mut self.scope, before);
+            self.call(slot, &others, origin);
+            self.scope.join(&after);
+        }
+    }
+
     /// `exec` without a command makes its redirects last.
     fn keeps_redirects(&self, args: &[Arg]) -> bool {
         matches!(args, [only] if only.text() == Some("exec")) && self.scope.function("exec").is_none()
     }
 
     fn arguments(&self, words: &[Word]) -> Vec<Arg> {
-        let mut args = Vec::with_capacity(words.len());
-        let mut rest = words.iter();
+        self.arguments_by(words, false)
+    }
+
+    fn arguments_by(&self, written: &[Word], by_default: bool) -> Vec<Arg> {
+        let words = Words { by_default, ..self.words() };
+        let mut args = Vec::with_capacity(written.len());
+        let mut rest = written.iter();
         // The first word that is one at all chooses how the others are expanded.
         while args.is_empty() {
             let Some(word) = rest.next() else { return args };
-            self.words().fields(word, &mut args);
+            words.fields(word, &mut args);
         }
         let declares = self.dialect == Dialect::Bash
             && args.first().and_then(Arg::text).is_some_and(|name| DECLARES.contains(&name));
         for word in rest {
             if declares && literal_assignment(word) {
-                let value = self.words().single(word);
+                let value = words.single(word);
                 args.push(Arg { value, many: false, span: self.at(word.span) });
             } else {
-                self.words().fields(word, &mut args);
+                words.fields(word, &mut args);
             }
         }
         args

@@ -950,3 +950,32 @@ fn help_takes_names_of_topics() {
     all("read", &["help", "help cd", "help -d read", "help [["]);
     all("write", &["help \"$x\"", "help *", "help -m @(x)"]);
 }
+
+#[test]
+fn what_stands_for_a_name_that_is_not_set_is_judged_too() {
+    all(
+        "destructive",
+        &[
+            "tee \"${x:-/etc/hosts}\" < a",
+            "rm -r ${DIR:-/}",
+            "cat a > \"${x:-/dev/sda}\"",
+            "cp a ${x-/etc/passwd}",
+            "git push ${force:+--force}",
+        ],
+    );
+    says("cat < ${x:-/dev/tcp/192.0.2.1/80}", "network");
+    all("read", &["cat ${x:-a}", "wc -l \"${x:-a}\"", "head -n \"${n:-5}\" a"]);
+    // Either may be where it stands afterwards.
+    says("cd \"${x:-sub}\"; rm -r ../..", "destructive");
+}
+
+#[test]
+fn a_word_that_is_not_known_may_choose_another_form_of_use() {
+    all("write unknown-word", &["shfmt \"$x\" f", "gofmt \"$x\" f", "shfmt \"${x:--d}\" f"]);
+    all("read", &["shfmt -d \"./$x\"", "gofmt -d -- f"]);
+}
+
+#[test]
+fn a_slash_that_is_taken_off_the_home_leaves_the_home() {
+    all("install", &["echo x >> \"${HOME%/}/.bashrc\"", "cp a ${HOME%%/}/.profile"]);
+}

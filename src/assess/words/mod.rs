@@ -31,6 +31,8 @@ pub struct Words<'a> {
     pub spent: &'a Cell<usize>,
     /// What was found out about names of programs.
     pub programs: &'a [Program],
+    /// Where it is not known whether a name is set, `${x:-y}` and `${x:+y}` stand for `y` instead of for anything.
+    pub by_default: bool,
 }
 
 /// How an unquoted expansion is treated.

@@ -68,7 +68,7 @@ impl Words<'_> {
                     Held::Several(_) | Held::Unknown | Held::UnknownWords => None,
                 };
                 let wants_operand = p.operator.ends_with('+');
-                match set {
+                match set.or(self.by_default.then_some(wants_operand)) {
                     Some(set) if set == wants_operand => {
                         if let [operand] = p.operands.as_slice() {
                             self.parts(&operand.parts, quoted, fields);
@@ -83,7 +83,8 @@ impl Words<'_> {
             ":?" | "?" => {}
             operator => {
                 held = match held {
-                    Held::One(v) if !matches!(p.name.as_str(), "HOME" | "PWD") => {
+                    // A directory may stand as `~` or `.`: only a slash at its end is surely none of either.
+                    Held::One(v) if !matches!(p.name.as_str(), "HOME" | "PWD") || self.strips_a_slash(p) => {
                         Held::One(self.operate(&v, operator, &p.operands))
                     }
                     Held::Unset => Held::One(known("")),
@@ -94,6 +95,12 @@ impl Words<'_> {
             }
         }
         self.emit(held, p.name == "*" || is_star(p), quoted, fields);
+    }
+
+    /// `${HOME%/}`
+    fn strips_a_slash(&self, p: &Parameter) -> bool {
+        let pattern = p.operands.first().map(|word| self.single(word));
+        matches!(p.operator.as_str(), "%" | "%%") && pattern == Some(known("/"))
     }
 
     fn emit(&self, held: Held, star: bool, quoted: bool, fields: &mut Builder<'_>) {
@@ -409,4 +416,13 @@ fn decimal(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     (plain && (digits.len() == 1 || !digits.starts_with('0'))).then(|| text.parse().ok()).flatten()
+}
+
+/// Whether a part of the word stands for its own operand where a name is not set, or is.
+pub fn has_default(word: &Word) -> bool {
+    word.parts.iter().any(|part| match &part.kind {
+        PartKind::Parameter(p) => matches!(p.operator.as_str(), ":-" | "-" | ":=" | "=" | ":+" | "+"),
+        PartKind::Text(_) | PartKind::Command(_) | PartKind::Process { .. } => false,
+        PartKind::Arithmetic(_) | PartKind::ExtendedGlob(_) => false,
+    })
 }
