@@ -10,6 +10,7 @@ mod battery;
 mod conformance;
 mod console_contract;
 mod crash_matrix;
+mod disguise;
 mod effects;
 mod endurance;
 mod fence_told;
