@@ -10,6 +10,9 @@ use tollgate_planter::{PLANTS, READS, bytes_of, is_form, place};
 /// More seeds than this make a short run a walk over seeds.
 const SEEDS_MAX: usize = 120;
 
+/// In the dictionary, what follows is made of examples.
+const MARK: &str = "# Written by fuzz/seed.";
+
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [catalogue, fuzz] = &words[..] else { return Err(io::Error::other("call it as: seed CATALOGUE FUZZ")) };
@@ -47,7 +50,11 @@ fn main() -> io::Result<()> {
         format!("\"{bytes}\"\n")
     };
     let more: String = around.iter().chain(&options).filter(|word| word.len() > 1).map(entry).collect();
-    fs::write(Path::new(fuzz).join("shell.dict"), format!("# Written by fuzz/seed.\n{more}"))
+    // What stands above the mark was written by hand and stays.
+    let path = Path::new(fuzz).join("shell.dict");
+    let before = fs::read_to_string(&path)?;
+    let by_hand = before.split(MARK).next().unwrap_or("");
+    fs::write(path, format!("{by_hand}{MARK}\n{more}"))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
