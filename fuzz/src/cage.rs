@@ -67,6 +67,8 @@ impl Cage {
         // The product finds its parts beside itself: this program is all of them (`main` looks at the name).
         fs::copy(std::env::current_exe()?, dir.join("bin/tollgate"))?;
         fs::write(dir.join("home/.profile"), "profile\n")?;
+        // What the gate does not take for a read is refused at once, and nobody is asked.
+        fs::write(dir.join("gate/policy.toml"), "version = 1\n[autonomy]\nlevel = \"readonly\"\n")?;
         let made = bash(&dir).args(["-c", FURNISH]).output()?;
         if !made.status.success() {
             return Err(io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned()));
