@@ -100,7 +100,6 @@ pub const PLACES: &[&str] = &[
     "eval -- @Q",
     "builtin eval @Q",
     "command eval @Q",
-    "eval \"eval \"@Q",
     "@N=@Q; eval \"$@N\"",
     "@N=@A; eval \"${@N}\"",
     "eval \"$(cat <<'@E'\n@T\n@E\n)\"",
