@@ -7,7 +7,11 @@ const FULL: &str = "version = 1\n[autonomy]\nlevel = \"full\"\n";
 
 /// A world whose agents work in a repository that git made.
 fn repository() -> World {
-    let world = World::with_policy(FULL);
+    repository_under(FULL)
+}
+
+fn repository_under(policy: &str) -> World {
+    let world = World::with_policy(policy);
     let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(world.work()).status();
     assert!(git.expect("git runs").success());
     world
@@ -82,6 +86,98 @@ fn what_runs_by_itself_is_set_aside_and_a_person_releases_it() {
     let audit = audit(&world);
     assert!(audit.contains("quarantine.released") && audit.contains("/.envrc\""), "{audit}");
     assert!(!world.tollgate().args(["release", id]).output().expect("it runs").status.success());
+}
+
+/// What an agent's command comes to, once what waits is approved as the card says.
+fn approved(world: &World, command: &str, card_says: &str) -> (Output, String) {
+    let agent =
+        world.shell_of_an_agent(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let card = world.until_pending(1).remove(0);
+    assert!(card.fence.iter().any(|line| line.contains(card_says)), "{command}: {:?}", card.fence);
+    world.approve(&card);
+    let output = agent.expect("it starts").wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, err)
+}
+
+#[test]
+fn what_runs_by_itself_is_written_where_a_person_approved_just_that() {
+    let world = repository_under("version = 1\n[autonomy]\nlevel = \"supervised\"\n");
+    std::fs::write(world.work().join(".envrc"), "before\n").expect("written");
+    std::fs::create_dir(world.work().join(".vscode")).expect("made");
+    std::fs::write(world.work().join(".vscode/tasks.json"), "{}").expect("written");
+    for (command, says, file, holds) in [
+        ("git config user.name x", ".git/config", ".git/config", Some("name = x")),
+        ("git remote add origin https://192.0.2.1/x", ".git/config", ".git/config", Some("192.0.2.1")),
+        ("cd .git && git -C .. config user.email y", ".git/config", ".git/config", Some("email = y")),
+        ("echo a > .git/hooks/pre-commit", ".git/hooks/pre-commit", ".git/hooks/pre-commit", Some("a\n")),
+        ("echo b > .git/hooks/pre-commit", ".git/hooks/pre-commit", ".git/hooks/pre-commit", Some("b\n")),
+        ("echo c > ./.envrc", "change", ".envrc", Some("c\n")),
+        ("mkdir -p deep/er && echo d > deep/er/.envrc", "deep/er/.envrc", "deep/er/.envrc", Some("d\n")),
+        ("rm .git/hooks/pre-commit", "delete", ".git/hooks/pre-commit", None),
+        ("rm -r .vscode", "delete", ".vscode", None),
+    ] {
+        let (output, err) = approved(&world, command, says);
+        assert_eq!((output.status.code(), err.as_str()), (Some(0), ""), "{command}");
+        let now = std::fs::read_to_string(world.work().join(file)).ok();
+        assert_eq!(now.is_some(), holds.is_some(), "{command}: {now:?}");
+        assert!(holds.is_none_or(|part| now.unwrap_or_default().contains(part)), "{command}");
+        assert!(holds.is_some() || !world.work().join(file).exists(), "{command}");
+    }
+    // What was not approved is set aside as ever, beside what was.
+    std::fs::write(world.work().join("plant"), "echo x > .git/hooks/pre-push; echo y > .git/hooks/pre-commit\n")
+        .expect("written");
+    let (_, err) = approved(&world, "sh plant; true > .git/hooks/pre-commit", ".git/hooks/pre-commit");
+    assert!(err.starts_with("tollgate: PROTECTED_PATH_CREATED") && err.contains("pre-push"), "{err}");
+    assert!(!err.contains("pre-commit") && !world.work().join(".git/hooks/pre-push").exists(), "{err}");
+}
+
+#[test]
+fn a_shell_inside_a_fence_is_inside_the_same_one() {
+    let world = repository();
+    let tollsh = env!("CARGO_BIN_EXE_tollsh");
+    // As an agent has it that finds `bash` and `sh` to be this shell.
+    let path = tempfile::tempdir_in("/var/tmp").expect("made");
+    for name in ["bash", "sh"] {
+        std::os::unix::fs::symlink(tollsh, path.path().join(name)).expect("linked");
+    }
+    std::fs::write(world.work().join("x.sh"), "echo inner\nexit 3\n").expect("written");
+    let found = format!("{}:/usr/local/bin:/usr/bin:/bin", path.path().display());
+    for command in [
+        format!("{tollsh} -c 'echo inner; exit 3'"),
+        format!("{tollsh} -c '{tollsh} -c \"echo inner; exit 3\"'"),
+        format!("{tollsh} -c 'exec 3<>/dev/tcp/192.0.2.1/80; echo inner; exit 3' 2>/dev/null"),
+        format!("{tollsh} x.sh"),
+        "bash x.sh".to_owned(),
+        "sh x.sh".to_owned(),
+        "sh -c 'echo inner; exit 3'".to_owned(),
+    ] {
+        let reaches = command.contains("/dev/tcp");
+        let mut shell = world.tollsh();
+        let output = shell.env("PATH", &found).args(["-c", &command]).stdin(Stdio::null()).output().expect("it starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        let wanted = if reaches { (Some(1), &b""[..]) } else { (Some(3), &b"inner\n"[..]) };
+        assert_eq!((output.status.code(), &output.stdout[..]), wanted, "{command}: {err}");
+    }
+}
+
+#[test]
+fn a_shell_inside_a_fence_that_logs_in_somewhere_is_inside_the_same_one() {
+    let world = repository();
+    let tollsh = env!("CARGO_BIN_EXE_tollsh");
+    let command = format!("tollgate as network -- {tollsh} -c 'echo inner; exit 3'");
+    let (output, err) = approved(&world, &command, "may reach the network");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"inner\n"[..]), "{err}");
+}
+
+#[test]
+fn a_shell_with_process_numbers_of_its_own_reaches_the_gate() {
+    let world = repository();
+    let mut shell = world.program("unshare");
+    shell.args(["--user", "--map-current-user", "--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_tollsh")]);
+    let output = shell.args(["-c", "echo inner; exit 3"]).stdin(Stdio::null()).output().expect("it starts");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"inner\n"[..]), "{err}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod analyzers;
 pub mod assessment;
 pub mod catalogue;
 pub mod class;
+pub mod configures;
 #[cfg(test)]
 mod laws;
 pub mod parse;

@@ -227,10 +227,10 @@ pub struct FenceSpec {
     /// The session's own temporary directory; `/tmp` at level `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Bytes>,
-    /// Approved to be written, outside the workspace.
+    /// Approved to be written: outside the workspace, or what runs by itself inside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Bytes>,
-    /// Approved to be deleted, outside the workspace.
+    /// Approved to be deleted: the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<Bytes>,
     /// Writable where they are there: the leaves that package managers fill.
@@ -245,6 +245,9 @@ pub struct FenceSpec {
     /// Hidden at level `full` only: credentials, other people's sockets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<Bytes>,
+    /// The names of the credentials that stay in sight at level `full`: those that the command's effects name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<String>,
     /// What of the machine's `/tmp` stays in sight at level `full`: what the command names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Bytes>,
@@ -282,6 +285,7 @@ impl FenceSpec {
             forbidden: Vec::new(),
             hidden: Vec::new(),
             masked: Vec::new(),
+            credentials: Vec::new(),
             shown: Vec::new(),
             home: None,
             limits: Limits::DEFAULT,

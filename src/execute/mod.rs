@@ -36,7 +36,8 @@ pub use chamber::Chamber;
 pub use child::{Signals, Step};
 pub use environment::is_made_up;
 pub use fence::{
-    FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_inside, pin, probe, users_of, watch, workspace,
+    FenceError, Levels, RESIDUE, RESIDUE_LANDLOCK, can_grant, is_guarded, is_inside, pin, probe, users_of, watch,
+    workspace,
 };
 pub use guard::{Guard, GuardError, enter};
 pub use runner::{BASHES, Blocked, Ended, Outcome, Plan, Running, Ticket, prepare, real_bash};

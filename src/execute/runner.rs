@@ -46,7 +46,10 @@ fn is_roots(uid: u32) -> bool {
     }
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let unknown = read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(65_534);
-    uid == unknown && !read("/proc/self/uid_map").lines().any(|line| line.split_ascii_whitespace().next() == Some("0"))
+    let map = read("/proc/self/uid_map");
+    let knows_root = map.lines().any(|line| line.split_ascii_whitespace().next() == Some("0"));
+    // A map that cannot be read says nothing about anybody.
+    uid == unknown && !map.is_empty() && !knows_root
 }
 
 /// What is to run, and how the kernel shall hold it.

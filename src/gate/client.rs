@@ -9,7 +9,8 @@ use crate::execute::Chamber;
 use crate::facts::codes::Code;
 use crate::facts::crash;
 use crate::facts::limits::LINE_BYTES_MAX;
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg};
 use rustix::fs::{AtFlags, FileType};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -116,7 +117,12 @@ impl Client {
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(cannot(errno)),
         }
-        let behind = sockopt::socket_peercred(&fd).map_err(cannot)?.uid.as_raw();
+        // Its process has no number where this one lives in a process namespace of its own; its user is what counts.
+        let behind = getsockopt(&fd, PeerCredentials)
+            .map_err(|errno| {
+                unreachable(format!("cannot find out who is behind {}: {errno}", run.join(name).display()))
+            })?
+            .uid();
         if behind != uid && behind != 0 {
             return Err(unreachable(format!("the gate behind {} runs as uid {behind}", run.join(name).display())));
         }

@@ -169,7 +169,7 @@ impl Dirs {
             Some(_) | None => Err(Trouble::with_next(
                 Code::GateUnreachable,
                 format!("uid {} has no home directory in passwd", self.uid),
-                format!("Set {} to a directory of your own, or install tollgate for the system", environment::DIR),
+                without_home(environment_is_honoured()),
             )),
         }
     }
@@ -204,6 +204,23 @@ fn home_in(text: &[u8], uid: u32) -> Option<PathBuf> {
 /// The directory of the temporary directories below a home.
 pub fn temporary_in(home: PathBuf) -> PathBuf {
     home.join(".cache/tollgate/tmp")
+}
+
+/// What helps whoever has no home. Where the environment moves nothing, it is not what to set.
+fn without_home(environment_is_honoured: bool) -> String {
+    let dir = environment::DIR;
+    if environment_is_honoured {
+        format!("Set {dir} to a directory of your own, or install tollgate for the system")
+    } else {
+        format!("Give this user a home in passwd, or install tollgate for the system: {dir} is ignored here")
+    }
+}
+
+/// The variables that are set and move nothing, in words; empty where there are none.
+pub fn ignored() -> String {
+    let set = [environment::DIR, environment::POLICY].into_iter().filter(|name| std::env::var_os(name).is_some());
+    let names: Vec<_> = set.filter(|_| !environment_is_honoured()).collect();
+    if names.is_empty() { String::new() } else { format!(" ({} ignored here)", names.join(" and ")) }
 }
 
 /// Not beside a `pinned` file, and not inside a fence or under guard.
@@ -380,6 +397,13 @@ mod tests {
         open_run(&path).expect("others may enter");
         open_to_approvers(&path, false).expect("closed");
         open_private(&path).expect("nobody else may enter").expect("there");
+    }
+
+    #[test]
+    fn nobody_is_told_to_set_what_is_ignored() {
+        assert!(without_home(true).starts_with("Set TOLLGATE_DIR"));
+        let next = without_home(false);
+        assert!(next.starts_with("Give this user a home") && next.ends_with("TOLLGATE_DIR is ignored here"), "{next}");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use super::asked::Asked;
 use super::jobs;
-use crate::assess::{self, Assessment, Class, Effect, Operand, places};
+use crate::assess::{self, Assessment, Class, Effect, Operand, Place, Segment, configures, places};
 use crate::authorize::FenceSpec;
 use crate::authorize::fence::{Internet, Level, Limits, Require, View, caches};
-use crate::execute::{Levels, users_of, workspace};
+use crate::execute::{Levels, is_guarded, users_of, workspace};
 use crate::facts::Bytes;
 use crate::policy::{Policy, model};
 use std::collections::{BTreeSet, HashSet};
@@ -84,7 +84,7 @@ fn limits(built_in: Limits, policy: &model::FenceLimits) -> Limits {
     }
 }
 
-/// A path the command's effects name outside the workspace.
+/// A path the command's effects name outside the workspace, or one inside it that only a person can give.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     pub path: PathBuf,
@@ -124,6 +124,7 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     }
     spec.workspace = asked.workspace.as_deref().map(bytes);
     spec.temporary = temporary(ground, asked).as_deref().map(bytes);
+    spec.credentials = credentials(assessment).into_iter().collect();
     spec.targets = of(false);
     spec.deleted = of(true);
     spec.home = asked.home.as_deref().map(bytes);
@@ -157,7 +158,8 @@ fn temporary(ground: &Ground, asked: &Asked) -> Option<PathBuf> {
     Some(ground.temporary.as_ref()?.join(format!("{}-{}", agent.pid, agent.started_ticks)))
 }
 
-/// Paths outside the workspace that the command's effects name as written or deleted.
+/// Paths that the command's effects name as written or deleted: outside the workspace, or guarded inside it. And the
+/// configuration of the repository where it makes git write that.
 fn targets(asked: &Asked, assessment: &Assessment) -> Vec<Target> {
     let target = |operand: &Operand, deleted| match operand {
         Operand::Known(path) => Some(Target { path: absolute(asked, path), deleted }),
@@ -183,11 +185,45 @@ fn targets(asked: &Asked, assessment: &Assessment) -> Vec<Target> {
             | Effect::SecretRead(_)
             | Effect::ShellState(_) => None,
         })
-        .filter(|target| !asked.workspace.as_ref().is_some_and(|root| is_below(&target.path, root)))
+        .filter_map(|target| match &asked.workspace {
+            Some(root) => asked_for(target, root),
+            None => Some(target),
+        })
         .collect();
+    found.extend(assessment.segments.iter().flat_map(|segment| configured(asked, segment)));
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// A target as it must be given: what is not guarded in the workspace is writable without a word.
+fn asked_for(target: Target, root: &Path) -> Option<Target> {
+    // Where it really lies: a link may lead to what runs by itself.
+    let real = target.path.parent().and_then(|dir| dir.canonicalize().ok());
+    let real = real.zip(target.path.file_name()).map(|(dir, name)| dir.join(name));
+    match real.filter(|path| path.starts_with(root)) {
+        Some(path) => is_guarded(root, &path).then_some(Target { path, ..target }),
+        // Its directory is yet to be made.
+        None if is_below(&target.path, root) => is_guarded(root, &target.path).then_some(target),
+        None => Some(target),
+    }
+}
+
+/// The files of the workspace's own configuration that a segment makes git write.
+fn configured(asked: &Asked, segment: &Segment) -> Vec<Target> {
+    let (Some(root), Some(configures)) = (&asked.workspace, configures::of(segment)) else { return Vec::new() };
+    let mut here = match &segment.place {
+        Place::Start => asked.cwd_path().to_owned(),
+        Place::At(path) => absolute(asked, path),
+        Place::Unknown => return Vec::new(),
+    };
+    configures.directories.iter().for_each(|dir| here.push(dir));
+    let never = workspace::Never { home: asked.home.as_deref(), forbidden: &asked.forbidden };
+    if workspace::of(&here, never).as_ref() != Some(root) {
+        return Vec::new();
+    }
+    let git = workspace::common_dir(root, never).unwrap_or_else(|| root.join(".git"));
+    configures.files.iter().map(|name| Target { path: git.join(name), deleted: false }).collect()
 }
 
 /// Whether a path lies below `root` as it is written: one that climbs is not.
@@ -202,6 +238,21 @@ fn absolute(asked: &Asked, path: &str) -> PathBuf {
     }
 }
 
+/// The names of the credentials that a command uses, as its effects say, and what reaches the network by its own name.
+/// Only those that have places.
+fn credentials(assessment: &Assessment) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for segment in &assessment.segments {
+        names.extend(segment.effects.iter().filter_map(|effect| {
+            let (Effect::UsesCredential(name) | Effect::Install(name)) = effect else { return None };
+            Some(name.clone())
+        }));
+        names.extend(segment.program.clone().filter(|_| segment.class >= Class::Network));
+    }
+    names.retain(|name| !places::credentials::of(name).is_empty());
+    names
+}
+
 /// What is hidden beside the gate's own: credentials that the command does not name, and ways to others.
 fn masked(ground: &Ground, asked: &Asked, assessment: &Assessment) -> BTreeSet<PathBuf> {
     let named: Vec<PathBuf> = effects(assessment)
@@ -210,18 +261,21 @@ fn masked(ground: &Ground, asked: &Asked, assessment: &Assessment) -> BTreeSet<P
             Some(absolute(asked, path))
         })
         .collect();
-    // A package manager keeps its registries and its tokens in the same file.
-    let names_them = |effect: &Effect| matches!(effect, Effect::UsesCredential(_) | Effect::Install(_));
-    let uses_credentials = effects(assessment).any(names_them);
-    let mut found = BTreeSet::new();
-    if !uses_credentials {
-        let names = asked.home.as_deref().and_then(names_in);
-        let is_there = |place: &&str| match (place.strip_prefix("~/"), &names) {
-            (Some(below), Some(names)) => names.contains(OsStr::new(below.split('/').next().unwrap_or_default())),
-            (_, _) => true,
-        };
-        found.extend(places::secret_places().filter(is_there).flat_map(|place| secrets_at(asked, place)));
-    }
+    let names = asked.home.as_deref().and_then(names_in);
+    let is_there = |place: &&str| match (place.strip_prefix("~/"), &names) {
+        (Some(below), Some(names)) => names.contains(OsStr::new(below.split('/').next().unwrap_or_default())),
+        (_, _) => true,
+    };
+    let used: Vec<PathBuf> = credentials(assessment)
+        .iter()
+        .flat_map(|name| places::credentials::of(name))
+        .map(|place| absolute(asked, place))
+        .collect();
+    let mut found: BTreeSet<PathBuf> = places::secret_places()
+        .filter(is_there)
+        .flat_map(|place| secrets_at(asked, place))
+        .filter(|path| !used.iter().any(|place| path.starts_with(place)))
+        .collect();
     found.extend(RUNTIME.iter().map(PathBuf::from));
     found.extend(asked.home.iter().flat_map(|home| RUNTIME_HOME.iter().map(|name| home.join(name))));
     found.extend(asked.variable("XDG_RUNTIME_DIR").map(path_of).filter(|path| path.is_absolute()));
@@ -313,6 +367,7 @@ fn literal_directory(pattern: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::asked::tests::asked_at_home;
 
     fn ground(full: bool, require: Require) -> Ground {
         let not_full = (!full).then(|| "no namespaces of its own".to_owned());
@@ -336,6 +391,73 @@ mod tests {
             let ground = ground(full, require);
             assert_eq!(ground.level(uid, class), level, "{full} {require:?} {uid} {class}");
             assert_eq!(ground.offers(uid, class).map(model::Word::name), Some(level.name()));
+        }
+    }
+
+    #[test]
+    fn a_command_finds_the_credentials_that_it_names_and_no_others() {
+        let home = tempfile::tempdir().expect("made");
+        let home = home.path().canonicalize().expect("there");
+        let all = [
+            ".aws/credentials",
+            ".docker/config.json",
+            ".git-credentials",
+            ".gnupg/key",
+            ".kube/config",
+            ".npmrc",
+            ".ssh/id",
+        ];
+        for name in all {
+            std::fs::create_dir_all(home.join(name).parent().expect("a directory")).expect("made");
+            std::fs::write(home.join(name), "").expect("written");
+        }
+        let asked = asked_at_home(&home);
+        let ground = ground(true, Require::Full);
+        for (text, names, open) in [
+            ("cat x", "", ""),
+            ("aws s3 ls", "aws", ".aws/credentials"),
+            ("ssh host", "ssh", ".ssh/id"),
+            ("kubectl get pods", "kubernetes", ".docker/config.json .kube/config"),
+            ("npm install left-pad", "npm", ".npmrc"),
+            ("git push", "git", ".git-credentials .ssh/id"),
+            ("aws s3 ls && npm install left-pad", "aws npm", ".aws/credentials .npmrc"),
+            ("make", "", ""),
+            ("cat ~/.aws/credentials", "", ".aws/credentials"),
+        ] {
+            let assessment = assess::assess(&assess::Question::text_only(text));
+            let spec = derive(&ground, &Policy::built_in(), &asked, &assessment, false);
+            assert_eq!(spec.credentials.join(" "), names, "{text}");
+            let is_hidden = |name: &&str| spec.masked.iter().any(|mask| home.join(name).starts_with(mask.path()));
+            let left: Vec<&str> = all.into_iter().filter(|name| !is_hidden(name)).collect();
+            assert_eq!(left.join(" "), open, "{text}");
+        }
+    }
+
+    #[test]
+    fn in_the_workspace_only_what_runs_by_itself_is_asked_for() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("made");
+        let home = home.path().canonicalize().expect("there");
+        let root = home.join("w");
+        std::fs::create_dir_all(root.join(".git/objects")).expect("made");
+        std::fs::create_dir(root.join(".git/hooks")).expect("made");
+        std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
+        std::os::unix::fs::symlink(".git/hooks", root.join("innocent")).expect("linked");
+        let mut asked = asked_at_home(&home);
+        asked.workspace = Some(root.clone());
+        for (text, wanted) in [
+            ("echo x > w/a", vec![]),
+            ("echo x > w/.git/hooks/pre-commit", vec![".git/hooks/pre-commit"]),
+            ("echo x > w/.git/../.git/hooks/pre-commit", vec![".git/hooks/pre-commit"]),
+            ("echo x > w/innocent/pre-commit", vec![".git/hooks/pre-commit"]),
+            ("cd w && git checkout -b f", vec![".git/config"]),
+            ("git -C w branch -u origin/main", vec![".git/config"]),
+            ("git checkout -b f", vec![]),
+            ("git -C w commit -m x", vec![]),
+        ] {
+            let assessment = assess::assess(&assess::Question::text_only(text));
+            let found: Vec<PathBuf> = targets(&asked, &assessment).into_iter().map(|target| target.path).collect();
+            let wanted: Vec<PathBuf> = wanted.into_iter().map(|name| root.join(name)).collect();
+            assert_eq!(found, wanted, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use super::evidence::{self, Depth, Eyes};
 use super::fence;
 use super::identity::Trusts;
 use super::trouble::Trouble;
-use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand, Place};
+use crate::assess::{self, Assessment, Attribute, Class, Effect, Operand, Place, places};
 use crate::authorize::compare::{self, Comparison};
 use crate::authorize::evidence::CardFacts;
 use crate::authorize::fence::Internet;
@@ -218,6 +218,10 @@ fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
     if !fence.caches.is_empty() {
         // One line: what comes after them must be seen.
         out.push(format!("it may fill caches: {}", fence.caches.iter().map(name).collect::<Vec<_>>().join(", ")));
+    }
+    for credential in &fence.credentials {
+        let places = places::credentials::of(credential).join(", ");
+        out.push(format!("it may read the credentials of {credential}: {places}"));
     }
     out.push(match fence.internet {
         Internet::None => "it does not reach the network".to_owned(),

@@ -57,7 +57,10 @@ pub fn unconfined() -> Result<(), Trouble> {
     }
     Err(Trouble::with_next(
         Code::GateUnreachable,
-        "no gate runs, and this process is confined, so that a gate started from here would be too",
+        format!(
+            "no gate runs, and this process is confined, so that a gate started from here would be too{}",
+            dirs::ignored()
+        ),
         "Start it outside the sandbox: run `tollgate daemon`",
     ))
 }

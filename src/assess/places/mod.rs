@@ -3,6 +3,7 @@
 //! Paths are normalised as text against what is known of the ground. Nothing looks at a file system, so a link may lead
 //! elsewhere: the fence answers for that. Only what raises is said here; an ordinary path keeps its command's class.
 
+pub mod credentials;
 mod host;
 mod path;
 mod table;

@@ -2,7 +2,7 @@
 //! top are read-only; at every level what appeared or changed among them, also further down, is looked for after the run.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Below a writable root. `.git` itself is bound onto itself first, so that it cannot be moved out of the way.
 pub const NAMES: &[&str] = &[
@@ -64,6 +64,25 @@ pub const ELSEWHERE: &[&str] = &[
 pub const NOT_SEARCHED: &[&str] =
     &[".cache", ".git", ".tox", ".venv", "__pycache__", "build", "dist", "node_modules", "target", "vendor", "venv"];
 
+/// Whether a path below a writable root is one of these names, or lies below one: a command changes it only where a
+/// person has said yes to just that.
+pub fn is_guarded(root: &Path, path: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(root) else { return false };
+    let named = |part: Component<'_>| NAMES.iter().any(|name| part.as_os_str() == *name);
+    let of_git = |dir: &Path| {
+        let below = path.strip_prefix(dir).unwrap_or(path);
+        is_git_directory(dir) && GIT_NAMES.iter().any(|name| below.starts_with(name))
+    };
+    rest.components().any(named)
+        || rest.file_name() == Some(OsStr::new(".git"))
+        || path.ancestors().skip(1).take_while(|dir| dir.starts_with(root)).any(of_git)
+}
+
+/// Whether git takes this directory for a repository's own.
+pub fn is_git_directory(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir()
+}
+
 /// What in a git configuration makes git run something, or take its configuration from elsewhere.
 const RUNS: &[&str] = &[
     "[alias",
@@ -111,6 +130,36 @@ mod tests {
             assert!(table.is_sorted());
             assert!(table.iter().all(|name| !name.starts_with('/') && !name.contains("..")));
         }
+    }
+
+    #[test]
+    fn what_is_guarded_is_told_from_what_lies_beside_it() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path();
+        for dir in ["w/.git/objects", "w/sub/bare/objects"] {
+            std::fs::create_dir_all(root.join(dir)).unwrap();
+            std::fs::write(root.join(dir).with_file_name("HEAD"), "").unwrap();
+        }
+        let root = root.join("w");
+        let guarded = |name: &str| is_guarded(&root, &root.join(name));
+        for name in [
+            ".git",
+            ".git/config",
+            ".git/hooks",
+            ".git/hooks/pre-commit",
+            ".git/info/attributes",
+            ".envrc",
+            "a/.vscode/tasks.json",
+            "sub/.git",
+            "sub/bare/config",
+            "sub/bare/hooks/x",
+        ] {
+            assert!(guarded(name), "{name}");
+        }
+        for name in [".git/HEAD", ".git/refs/heads/hooks", "config", "hooks/x", "a/config", "sub/bare/HEAD", ""] {
+            assert!(!guarded(name), "{name}");
+        }
+        assert!(!is_guarded(&root, Path::new("/elsewhere/.envrc")));
     }
 
     #[test]

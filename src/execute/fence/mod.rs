@@ -13,6 +13,8 @@ pub(super) mod sys;
 pub mod watch;
 pub mod workspace;
 
+pub use guarded::is_guarded;
+
 use super::sys::{self as calls, Errno};
 use crate::assess::Class;
 use crate::authorize::FenceSpec;

@@ -191,9 +191,8 @@ impl Room {
         binds.sort_by(|a, b| a.at.cmp(&b.at));
 
         let mut guards = Vec::new();
-        let open: Vec<&Path> = spec.targets.iter().chain(&spec.deleted).map(Bytes::path).collect();
         for (path, writable) in guarded_below(&roots) {
-            if !open.contains(&path.as_path()) {
+            if !is_given_up(spec, &path, writable) {
                 guards.push(Bind::of(&path, writable, None)?);
             }
         }
@@ -430,18 +429,25 @@ impl Mask {
     }
 }
 
+/// Whether a guarded name is what a person approved, or holds it, or is in what goes. A git directory that stays keeps its
+/// place; what else changes below a name that is given up is found after the run.
+fn is_given_up(spec: &FenceSpec, guarded: &Path, stays_writable: bool) -> bool {
+    let holds = |path: &Path| if stays_writable { path == guarded } else { path.starts_with(guarded) };
+    spec.targets.iter().chain(&spec.deleted).any(|path| holds(path.path()))
+        || spec.deleted.iter().any(|path| guarded.starts_with(path.path()))
+}
+
 /// What is there of the guarded names below writable roots, and whether it stays writable: git directories do, so that
 /// only they cannot be moved away.
 fn guarded_below(roots: &[&Path]) -> Vec<(PathBuf, bool)> {
     let mut found = Vec::new();
     for root in roots {
         let git = root.join(".git");
-        let is_git_directory = |dir: &Path| dir.join("HEAD").is_file() && dir.join("objects").is_dir();
         if is_there(&git) {
-            found.push((git.clone(), is_git_directory(&git)));
+            found.push((git.clone(), guarded::is_git_directory(&git)));
         }
         found.extend(guarded::NAMES.iter().map(|name| (root.join(name), false)));
-        for dir in [root.to_path_buf(), git].into_iter().filter(|dir| is_git_directory(dir)) {
+        for dir in [root.to_path_buf(), git].into_iter().filter(|dir| guarded::is_git_directory(dir)) {
             found.extend(guarded::GIT_NAMES.iter().map(|name| (dir.join(name), false)));
         }
     }

@@ -59,6 +59,9 @@ impl Watch {
                 Place::Path(path) if spec.workspace.is_some() && path.is_dir() => Some(path),
                 Place::Path(_) | Place::IfThere(_) | Place::Descriptor(_) => None,
             })
+            .filter(|path| {
+                !spec.workspace.as_ref().is_some_and(|root| path != root.path() && path.starts_with(root.path()))
+            })
             .take(2)
             .collect();
         let granted = grants::paths(&spec.targets).chain(grants::paths(&spec.deleted)).map(Path::to_owned).collect();
