@@ -212,6 +212,8 @@ impl Start {
     fn of(plan: Plan, break_at: Option<Step>) -> Result<Start, FenceError> {
         let mut passed = descriptors::passed().map_err(FenceError::Fork)?;
         passed.kept.extend(plan.keeps);
+        let granted: Vec<PathBuf> =
+            plan.spec.targets.iter().chain(&plan.spec.deleted).map(|path| path.path().to_owned()).collect();
         Ok(Start {
             spec: plan.spec,
             program: real_bash()?,
@@ -220,7 +222,8 @@ impl Start {
             cwd: plan.cwd,
             passed,
             signals: plan.signals,
-            pins: plan.pins,
+            // What it may change by a yes cannot lie under a copy that stays what it was.
+            pins: plan.pins.into_iter().filter(|pin| !granted.iter().any(|path| pin.path.starts_with(path))).collect(),
             break_at,
         })
     }
