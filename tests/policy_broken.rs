@@ -81,7 +81,6 @@ const BROKEN: &[(&str, Option<usize>, &str)] = &[
     ("version = 1\n[audit]\nretention = 1", Some(3), "Write `retention_days`"),
     ("version = 1\n[audit]\nretention_days = 0", Some(3), "from 1 to"),
     ("version = 1\n[audit]\ncheckpoint_dir = \"here\"", Some(3), "Write the whole path"),
-    ("version = 1\n[audit]\ncapture = { wrote = true }", Some(3), "Write `write`"),
     ("version = 1\n[hook]\nallow_unfenced = 1", Some(3), "true or false is wanted"),
     ("version = 1\n[fence]\nscratch = true", Some(3), "`scratch` is not available"),
     ("version = 1\n[fence.limits]\nprocesses = 0", Some(3), "from 1 to"),
@@ -179,14 +178,12 @@ fn one_look_names_every_fault_there_is() {
 
 #[test]
 fn what_the_record_and_the_hook_do_is_said_by_the_topmost_layer_and_kept() {
-    let text = "version = 1\n[audit]\nretention_days = 90\ncheckpoint_dir = \"/var/backups\"\nstderr_tail = false\n\
-        capture = { install = true }\n[hook]\nallow_unfenced = true\n[fence.limits]\nmemory_mib = 512\n";
+    let text = "version = 1\n[audit]\nretention_days = 90\ncheckpoint_dir = \"/var/backups\"\n\
+        [hook]\nallow_unfenced = true\n[fence.limits]\nmemory_mib = 512\n";
     let policy = Policy::from_text(Path::new("p.toml"), text).expect("a policy");
     let audit = policy.audit();
-    assert_eq!((audit.retention_days, audit.stderr_tail), (Some(90), Some(false)));
+    assert_eq!(audit.retention_days, Some(90));
     assert_eq!(audit.checkpoint_dir.as_deref(), Some("/var/backups"));
-    use tollgate::assess::Class;
-    assert!(audit.capture.of(Class::Install) && !audit.capture.of(Class::Write));
     assert!(policy.hook_allows_unfenced() && !Policy::built_in().hook_allows_unfenced());
     assert_eq!(policy.fence_limits().memory_mib, Some(512));
 }
@@ -323,7 +320,6 @@ fn the_version_changes_with_what_is_decided_and_with_nothing_else() {
         "[gate]\nenabled = false",
         "[fence.limits]\nwall_s = 5",
         "[audit]\nretention_days = 30",
-        "[audit.capture]\nwrite = true",
         "[hook]\nallow_unfenced = true",
     ] {
         versions.push(policy(&format!("version = 1\n{other}\n")));

@@ -473,42 +473,6 @@ pub struct Audit {
     /// A directory, by its whole path, that checkpoints of the record are also written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_dir: Option<String>,
-    /// Whether the end of a failed command's standard error is kept, redacted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr_tail: Option<bool>,
-    /// Classes whose output is hashed for the record.
-    #[serde(default)]
-    pub capture: Capture,
-}
-
-/// Yes or no for some classes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Capture {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub install: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destructive: Option<bool>,
-}
-
-impl Capture {
-    /// Whether this class is captured; not, where nothing is said.
-    pub const fn of(&self, class: Class) -> bool {
-        let said = match class {
-            Class::Read => self.read,
-            Class::Write => self.write,
-            Class::Network => self.network,
-            Class::Install => self.install,
-            Class::Destructive => self.destructive,
-        };
-        matches!(said, Some(true))
-    }
 }
 
 /// The advisory hook that agents ask before they run something themselves. Only in the topmost layer.
