@@ -323,7 +323,7 @@ fn while_something_runs_with_privileges_every_yes_is_signed() {
     desk.register(&good, None).expect("the first");
     let nonce = desk.nonce();
     desk.decide(&signed(&yes(&card), &good, &nonce)).expect("approved");
-    until(|| (text(&json!(world.card(&card.id).execution?.state)) != "").then_some(()));
+    until(|| (!text(&json!(world.card(&card.id).execution?.state)).is_empty()).then_some(()));
     let mut agent = world.agent();
     let other = world.card(&parked(agent.submit("touch made")));
     assert_eq!(code(world.decide(&other, p::Choice::ApproveOnce)), "APPROVER_KEY_REQUIRED");

@@ -146,7 +146,7 @@ impl Limits {
 /// A number of bytes for people.
 fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.into_iter().find(|(unit, _)| count >= *unit && count % unit == 0) {
+    match UNITS.into_iter().find(|(unit, _)| count >= *unit && count.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{} {name}", count / unit),
         None => format!("{count} bytes"),
     }

@@ -165,7 +165,7 @@ mod tests {
             (segment(Class::Write, &["make"], vec![]), segment(Class::Write, &["sh", "made"], exec("made")));
         let both = facts(vec![], vec![code("/w/Makefile", 1), code("/w/made", 1)], vec![]);
         assert_eq!(chosen(&[make, run.clone()], &both), (vec!["/w/Makefile".into()], 1));
-        assert_eq!(chosen(&[run.clone()], &both).0, ["/w/Makefile", "/w/made"]);
+        assert_eq!(chosen(std::slice::from_ref(&run), &both).0, ["/w/Makefile", "/w/made"]);
 
         let target = Target { path: "/w/made".into(), fate: Fate::Written, base: None };
         assert_eq!(chosen(&[run], &facts(vec![], vec![code("/w/made", 1)], vec![target])), (vec![], 1));

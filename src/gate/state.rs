@@ -18,7 +18,7 @@ use crate::execute::Levels;
 use crate::facts::codes::Code;
 use crate::isolate::Assessor;
 use crate::policy::{Layer, LayerKind, Policy, PolicyError, Projects, Standing};
-use crate::record::{Context, Redacted, Redactor};
+use crate::record::{Context, Hidden, Redacted, Redactor};
 use crate::store::{GrantRow, PolicyText, Pruned, Store, StoreError, Story, TrustRow, Waiting, runner_is_alive};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -396,7 +396,7 @@ impl Gate {
     }
 
     /// What is asked for, nothing hidden, and what cards hide of it; `None` where no client waits for it.
-    pub fn unredacted(&self, request: RequestId) -> Option<(String, Vec<(usize, usize, &'static str)>)> {
+    pub fn unredacted(&self, request: RequestId) -> Option<(String, Vec<Hidden>)> {
         let waiting = self.waiting.borrow();
         let judged = waiting.get(&request)?;
         let command = String::from_utf8_lossy(judged.asked.submit.command.as_bytes()).into_owned();

@@ -53,8 +53,7 @@ impl Pattern {
         if text.is_empty() {
             return Err("an empty pattern matches nothing".to_owned());
         }
-        if text.starts_with('!') {
-            let name = &text[1..];
+        if let Some(name) = text.strip_prefix('!') {
             return Err(format!(
                 "`{text}` begins with `!`, which turns nothing round: a rule names what it leaves out in `except`; the \
                  word itself is written `'\\!{name}'`"

@@ -7,5 +7,5 @@ pub mod redact;
 pub mod signing;
 pub mod visible;
 
-pub use redact::{Context, Redacted, Redactor};
+pub use redact::{Context, Hidden, Redacted, Redactor};
 pub use visible::{still_visible, visible, visible_block, visible_bytes};

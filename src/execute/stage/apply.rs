@@ -272,9 +272,8 @@ impl<'a> Work<'a> {
             Stop::Conflict(why) | Stop::Unknown(why) => StageError::Forged(why),
         };
         // A system that says no here is asked again at the next start.
-        match self.step("sweep") {
-            Err(Stop::Fault(error)) => return Err(stop(Stop::Fault(error))),
-            Ok(()) | Err(_) => {}
+        if let Err(Stop::Fault(error)) = self.step("sweep") {
+            return Err(stop(Stop::Fault(error)));
         }
         if let Ok(side) = self.side() {
             let count = self.manifest.entries.len();

@@ -260,7 +260,7 @@ impl Walk<'_> {
         if let Some(since) = self.since
             && let Some(facts) = self.facts_before(path)?
             && FileType::from_raw_mode(facts.st_mode) != FileType::Directory
-            && (facts.st_ctime as i64, facts.st_ctime_nsec as i64) > since
+            && (facts.st_ctime, facts.st_ctime_nsec as i64) > since
         {
             self.unfit(path, "somebody else changed it meanwhile");
         }

@@ -128,8 +128,11 @@ pub struct Card {
     pub text: Redacted,
     /// What is hidden, as byte spans of the original command, and the kind. Approving a class above write with hidden
     /// spans needs to reveal them first.
-    pub hidden: Vec<(usize, usize, &'static str)>,
+    pub hidden: Vec<Hidden>,
 }
+
+/// Where something is hidden, in bytes of the original (from, to), and its kind.
+pub type Hidden = (usize, usize, &'static str);
 
 /// Removes secrets, for one requester's context. Cheap to clone, never changes.
 #[derive(Clone, Debug)]
