@@ -13,6 +13,7 @@ mod crash_matrix;
 mod disguise;
 mod effects;
 mod endurance;
+mod envelopes;
 mod fence_told;
 mod gate_faults;
 mod gate_flow;

@@ -1,10 +1,11 @@
 //! The answer of this room, made to last: the other rooms judge, bind, show and store exactly this.
 
-use super::{Class, Code};
+use super::{Class, Code, Envelope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Byte offsets into the original whole text, also inside envelopes and nested text.
+/// Byte offsets into the original whole text, also inside nested text; where an envelope was taken off, into what was
+/// inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
     pub start: u32,
@@ -230,6 +231,9 @@ pub struct Assessment {
     /// Names of programs, as the text calls them, that were taken for what they are called; sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// What the agent wrapped the command in; all else is about the command inside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub envelope: Option<Envelope>,
 }
 
 impl Assessment {
@@ -239,13 +243,14 @@ impl Assessment {
     pub fn of(segments: Vec<Segment>, unknowns: Vec<Unknown>) -> Option<Assessment> {
         let class = segments.iter().map(|s| s.class).max()?;
         let attributes = segments.iter().flat_map(|s| s.attributes.iter().copied()).collect();
-        Some(Assessment { class, attributes, segments, unknowns, names: Vec::new() })
+        Some(Assessment { class, attributes, segments, unknowns, names: Vec::new(), envelope: None })
     }
 
     /// Whether this can be the answer to `text`: every span fits, every segment says why, nothing is below its parts.
     ///
     /// Every answer of this room is sound; one that came through a worker is held to it.
     pub fn is_sound(&self, text: &str) -> bool {
+        let text = self.envelope.as_ref().map_or(text, |envelope| &envelope.command);
         let fits = |span: &Span| span.start <= span.end && span.end as usize <= text.len();
         let whole = |segment: &Segment| {
             let floors = segment.effects.iter().map(Effect::floor).chain(segment.reasons.iter().map(|r| r.class));

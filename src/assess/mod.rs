@@ -8,6 +8,7 @@ pub mod assessment;
 pub mod catalogue;
 pub mod class;
 pub mod configures;
+pub mod envelope;
 #[cfg(test)]
 mod laws;
 pub mod parse;
@@ -23,6 +24,7 @@ mod words;
 pub use assessment::{Assessment, Attribute, Attributes, Effect, Operand, Place, Reason, Segment, Span, Unknown};
 pub use catalogue::Catalogue;
 pub use class::Class;
+pub use envelope::Envelope;
 pub use reasons::Code;
 pub use unanalysed::unanalysed;
 

@@ -84,7 +84,7 @@ pub fn unanalysed(question: &Question, why: &str) -> Assessment {
         effects: vec![Effect::Exec(Operand::Unknown { prefix: String::new() })],
         attributes: attributes.clone(),
     };
-    Assessment { class, attributes, segments: vec![segment], unknowns: Vec::new(), names: Vec::new() }
+    Assessment { class, attributes, segments: vec![segment], unknowns: Vec::new(), names: Vec::new(), envelope: None }
 }
 
 /// The first words of the raw text that look catastrophic. Linear in the text.

@@ -227,6 +227,10 @@ pub struct FenceSpec {
     /// The session's own temporary directory; `/tmp` at level `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Bytes>,
+    /// The agent's own file that the envelope around the command writes, whatever the class: made before the command
+    /// runs, and nothing else at its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub envelope: Option<Bytes>,
     /// Approved to be written: outside the workspace, or what runs by itself inside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Bytes>,
@@ -279,6 +283,7 @@ impl FenceSpec {
             signals: false,
             workspace: None,
             temporary: None,
+            envelope: None,
             targets: Vec::new(),
             deleted: Vec::new(),
             caches: Vec::new(),
@@ -384,14 +389,14 @@ impl FenceSpec {
     }
 
     /// What the evidence binds: all that is granted. What is forbidden or kept from sight depends on which files there
-    /// are by chance, and can only take away.
+    /// are by chance, and can only take away. The file of an envelope has another name every time.
     ///
     /// # Errors
     /// None in practice: every field has a form in JSON.
     pub fn digest(&self) -> Result<Digest, serde_json::Error> {
         let nothing = FenceSpec::of(self.class);
-        let FenceSpec { forbidden, hidden, masked, shown, .. } = nothing;
-        let granted = FenceSpec { forbidden, hidden, masked, shown, ..self.clone() };
+        let FenceSpec { forbidden, hidden, masked, shown, envelope, .. } = nothing;
+        let granted = FenceSpec { forbidden, hidden, masked, shown, envelope, ..self.clone() };
         Ok(Digest::of(&serde_json::to_vec(&granted)?))
     }
 }

@@ -68,16 +68,25 @@ pub fn run(args: Args) -> Done {
         Some(cwd) => here(&assessor, &mut question, Path::new(&cwd)),
     };
     let mut page = Page::open();
+    let text = inside(&question, &assessment);
     if args.json {
-        page.json(&Answer { programs, ..Answer::new(None, &question.text, &assessment) })?;
+        page.json(&Answer { programs, ..Answer::new(None, text, &assessment) })?;
     } else {
-        tree(&mut page, &question.text, &assessment)?;
+        if let Some(envelope) = &assessment.envelope {
+            page.line(&format!("in the envelope of {}: {}", envelope.kind.title(), visible(text)))?;
+        }
+        tree(&mut page, text, &assessment)?;
         if !programs.is_empty() {
             let paths: Vec<_> = programs.iter().map(|program| program.path.as_str()).collect();
             page.line(&format!("  programs: {}", paths.join(", ")))?;
         }
     }
     page.done()
+}
+
+/// The text that the assessment is about.
+fn inside<'a>(question: &'a Question, assessment: &'a Assessment) -> &'a str {
+    assessment.envelope.as_ref().map_or(&question.text, |envelope| &envelope.command)
 }
 
 /// One command, as if it were given here.
@@ -174,7 +183,8 @@ fn stream(assessor: &Assessor, dialect: Dialect) -> Done {
             match asked(&line) {
                 Ok((id, text)) => {
                     let question = Question { dialect, ..Question::text_only(text) };
-                    page.json(&Answer::new(Some(id), &question.text, &assessor.assess(&question)))?;
+                    let assessment = assessor.assess(&question);
+                    page.json(&Answer::new(Some(id), inside(&question, &assessment), &assessment))?;
                 }
                 Err(why) => page.json(&json!({"error": why}))?,
             }

@@ -3,7 +3,7 @@
 
 use super::chamber::Chamber;
 use super::child::{Child, REPORT_BYTES, Report, Signals, Step, Strings};
-use super::fence::{Fence, FenceError, pin, room::Room, sys as room};
+use super::fence::{Fence, FenceError, OwnFile, pin, room::Room, sys as room};
 use super::signals::{self, Held};
 use super::supervise::{self, Refused, Supervisor, Until, Watched};
 use super::sys::{self, Forked};
@@ -40,7 +40,7 @@ pub fn real_bash() -> Result<CString, FenceError> {
 
 /// Whether a number stands for root here. In a user namespace that does not know root, its files belong to the number
 /// for everybody who is unknown.
-fn is_roots(uid: u32) -> bool {
+pub(super) fn is_roots(uid: u32) -> bool {
     if uid == 0 {
         return true;
     }
@@ -136,6 +136,8 @@ pub struct Blocked {
     supervisor: Option<Supervisor>,
     limits: Limits,
     witness: Option<pin::Witness>,
+    /// Until the end.
+    own: Option<OwnFile>,
 }
 
 /// The command, running.
@@ -152,6 +154,8 @@ pub struct Running {
     notes: Vec<String>,
     alone: bool,
     witness: Option<pin::Witness>,
+    /// Until the end.
+    own: Option<OwnFile>,
 }
 
 /// Forks the child and waits until it stands inside its fence.
@@ -200,6 +204,7 @@ struct Start {
     passed: descriptors::Passed,
     signals: Signals,
     pins: Vec<pin::Copy>,
+    own: Option<OwnFile>,
     break_at: Option<Step>,
 }
 
@@ -210,6 +215,7 @@ fn strings(list: Vec<OsString>) -> Result<Strings, FenceError> {
 
 impl Start {
     fn of(plan: Plan, break_at: Option<Step>) -> Result<Start, FenceError> {
+        let own = plan.spec.envelope.as_ref().map(|file| OwnFile::at(file.path())).transpose()?;
         let mut passed = descriptors::passed().map_err(FenceError::Fork)?;
         passed.kept.extend(plan.keeps);
         let granted: Vec<PathBuf> =
@@ -224,6 +230,7 @@ impl Start {
             signals: plan.signals,
             // What it may change by a yes cannot lie under a copy that stays what it was.
             pins: plan.pins.into_iter().filter(|pin| !granted.iter().any(|path| pin.path.starts_with(path))).collect(),
+            own,
             break_at,
         })
     }
@@ -291,6 +298,7 @@ impl Start {
             supervisor: None,
             limits: self.spec.limits,
             witness: None,
+            own: None,
         };
         if level == Level::Full && !self.pins.is_empty() {
             // Now, while it may be looked at: it hides later on.
@@ -314,6 +322,7 @@ impl Start {
                     None => Supervisor::deaf(),
                 });
                 blocked.process = Some(supervise::handle(pid)?);
+                blocked.own = self.own.take();
                 Ok(blocked)
             }
             Some(Report::Failed(step, errno)) => Err(FenceError::Step { step, errno }),
@@ -379,7 +388,8 @@ impl Blocked {
         let pid = std::mem::replace(&mut self.pid, 0);
         let since = Instant::now();
         let (alone, limits, witness) = (self.alone && adopts, self.limits, self.witness.take());
-        let running = Running { pid, process, supervisor, limits, status, since, fence, notes, alone, witness };
+        let own = self.own.take();
+        let running = Running { pid, process, supervisor, limits, status, since, fence, notes, alone, witness, own };
         signals::forward_to(running.pid);
         // From here on, what was held is passed on.
         self.held = None;
@@ -454,6 +464,8 @@ impl Running {
         if let Some(words) = limit.and_then(|bound| self.limits.words(bound)) {
             self.notes.push(format!("ended by a limit: {words}"));
         }
+        // Before its agent, which waits for this process, looks for it.
+        drop(self.own);
         Ok(Outcome { ended, duration, fence: self.fence, limit, left_running: left, refused, notes: self.notes })
     }
 }

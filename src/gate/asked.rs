@@ -7,7 +7,7 @@ use super::peers::{Caller, Identity};
 use super::protocol::{FILE_CWD, Source, Stdin, Submit};
 use super::proxies;
 use super::trouble::Trouble;
-use crate::assess::{Dialect, Question};
+use crate::assess::{Dialect, Envelope, Question};
 use crate::authorize::subject::{Account, Place, SUBJECT_VERSION, Stdin as BoundStdin, What};
 use crate::authorize::{Action, BootId, Bytes, Digest, InstallKey, Runner, Session, Subject, SubjectFacts, Tag};
 use crate::execute::workspace;
@@ -17,6 +17,7 @@ use crate::policy::Policy;
 use crate::policy::model::Origin;
 use crate::record::redact::is_secret_name;
 use crate::record::{Context, Redacted, Redactor, visible};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Asked {
     pub submit: Submit,
+    /// What was taken off the command, once it is assessed.
+    pub envelope: Option<Envelope>,
     pub cwd: Place,
     pub session: Session,
     /// The agent's program, for people.
@@ -101,9 +104,18 @@ impl Asked {
             uid,
             identity,
             submit,
+            envelope: None,
             files,
             policy,
         })
+    }
+
+    /// The command as it is judged and shown: what was inside, where an envelope was taken off. What runs is the whole.
+    pub fn command(&self) -> Cow<'_, str> {
+        match &self.envelope {
+            Some(envelope) => Cow::Borrowed(&envelope.command),
+            None => self.submit.command.lossy(),
+        }
     }
 
     pub fn cwd_path(&self) -> &Path {
@@ -199,6 +211,7 @@ impl Asked {
             .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
             .collect();
         influence.sort_unstable();
+        let command = self.envelope.as_ref().map_or(&submit.command.0[..], |envelope| envelope.command.as_bytes());
         let facts = SubjectFacts {
             v: SUBJECT_VERSION,
             what: match submit.source {
@@ -207,9 +220,9 @@ impl Asked {
                 Source::Session => What::Session,
             },
             origin: self.origin,
-            command: command_tag(key, submit),
-            command_bytes: submit.command.0.len() as u64,
-            envelope: None,
+            command: command_tag(key, submit.dialect, command),
+            command_bytes: command.len() as u64,
+            envelope: self.envelope.as_ref().map(|envelope| envelope.kind.name().to_owned()),
             argv0: submit.argv0.clone(),
             options: submit.options.clone(),
             positional: key.tag("positional", submit.positional.iter().map(|word| &word.0[..])),
@@ -281,12 +294,12 @@ pub fn exact_tag(key: &InstallKey, facts: &SubjectFacts) -> Tag {
     key.tag("always-exact", fixed.into_iter().chain(carried).chain(options))
 }
 
-fn command_tag(key: &InstallKey, submit: &Submit) -> Tag {
-    let dialect: &[u8] = match submit.dialect {
+fn command_tag(key: &InstallKey, dialect: Dialect, command: &[u8]) -> Tag {
+    let dialect: &[u8] = match dialect {
         Dialect::Bash => b"bash",
         Dialect::Sh => b"sh",
     };
-    key.tag("command", [dialect, &submit.command.0])
+    key.tag("command", [dialect, command])
 }
 
 fn variables(submit: &Submit) -> impl Iterator<Item = (&[u8], &[u8])> {

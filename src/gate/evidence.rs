@@ -150,7 +150,7 @@ impl<'a> Finder<'a> {
     }
 
     fn programs(&mut self, segment: &Segment, view: View<'_>) {
-        let text = self.asked.submit.command.lossy().into_owned();
+        let text = self.asked.command().into_owned();
         let Some((name, found)) = self.found(segment, &text, view) else {
             // A function of the text itself is no program that the catalogue knows.
             if let (Some(_), Some(Operand::Known(name))) = (&segment.program, segment.argv.first())

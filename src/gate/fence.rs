@@ -125,6 +125,8 @@ pub fn derive(ground: &Ground, policy: &Policy, asked: &Asked, assessment: &Asse
     spec.workspace = asked.workspace.as_deref().map(bytes);
     spec.temporary = temporary(ground, asked).as_deref().map(bytes);
     spec.credentials = credentials(assessment).into_iter().collect();
+    let written = asked.envelope.as_ref().and_then(|envelope| envelope.writes.as_deref());
+    spec.envelope = written.map(|file| bytes(Path::new(file)));
     spec.targets = of(false);
     spec.deleted = of(true);
     spec.home = asked.home.as_deref().map(bytes);

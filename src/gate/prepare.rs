@@ -61,14 +61,16 @@ pub struct Judged {
 
 /// # Errors
 /// Only what cannot happen with our own types.
-pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
+pub fn judge(bench: &Bench, mut asked: Asked) -> Result<Judged, Trouble> {
     let mut question = asked.question();
-    let finder = asked.finder(&bench.trusts);
     let mut raw = if asked.is_text() {
-        finder.assess(&bench.assessor, &mut question)
+        asked.finder(&bench.trusts).assess(&bench.assessor, &mut question)
     } else {
         assess::unanalysed(&question, "the command is not UTF-8")
     };
+    asked.envelope = raw.envelope.take();
+    let command = asked.command().into_owned();
+    let finder = asked.finder(&bench.trusts);
     // They were only for looking.
     raw.names.clear();
     let in_force = bench.projects.policy(&bench.policy, asked.workspace.as_deref());
@@ -89,11 +91,11 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         // A person is asked, or one has said yes beforehand: the record says to what.
         (Decision::Stage | Decision::Prompt, _) | (Decision::Allow, Some(_)) => Depth::Content,
     };
-    let shown = asked.redactor.command(&question.text);
+    let shown = asked.redactor.command(&command);
     let spec = fence::derive(&ground, &in_force, &asked, &raw, verdict.privileged);
     let Hidden { assessment, code, hides_code } =
-        without_secrets(&asked.redactor, &question.text, shown.as_str(), raw.clone());
-    let seen_whole = asked.redactor.card(&question.text, &code);
+        without_secrets(&asked.redactor, &command, shown.as_str(), raw.clone());
+    let seen_whole = asked.redactor.card(&command, &code);
     let cwd = asked.redactor.output(asked.cwd.path.as_bytes());
     let made = |e: serde_json::Error| Trouble::new(Code::BadRequest, format!("cannot write the evidence: {e}"));
     let spec = if verdict.decision == Decision::Allow { spec.unasked() } else { spec };
@@ -107,7 +109,7 @@ pub fn judge(bench: &Bench, asked: Asked) -> Result<Judged, Trouble> {
         why: verdict.why.clone(),
         branch: around.branch.clone(),
         accounts: named,
-        fence: sentences(&asked.redactor, &spec),
+        fence: sentences(&asked, &spec),
         privileged: spec.privileged,
     };
     let assessment = Digest::of(serde_json::to_string(&card.assessment).map_err(made)?.as_bytes());
@@ -199,9 +201,14 @@ impl Judged {
 }
 
 /// What the fence lets it do, for people.
-fn sentences(redactor: &Redactor, fence: &FenceSpec) -> Vec<String> {
-    let name = |path: &crate::facts::Bytes| redactor.output(path.as_bytes()).into_string();
+fn sentences(asked: &Asked, fence: &FenceSpec) -> Vec<String> {
+    let name = |path: &crate::facts::Bytes| asked.redactor.output(path.as_bytes()).into_string();
     let mut out = Vec::new();
+    if let Some(envelope) = &asked.envelope {
+        let wrote = fence.envelope.as_ref().map(|file| format!(", which may also write {}", name(file)));
+        let agent = envelope.kind.title();
+        out.push(format!("it runs in the envelope of {agent}, not shown here{}", wrote.unwrap_or_default()));
+    }
     if fence.privileged {
         out.push("NOT FENCED: it runs with every privilege that it can get".to_owned());
         out.push("it can read, change and delete anything on this machine, and stop or replace this gate".to_owned());

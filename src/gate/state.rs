@@ -399,7 +399,7 @@ impl Gate {
     pub fn unredacted(&self, request: RequestId) -> Option<(String, Vec<Hidden>)> {
         let waiting = self.waiting.borrow();
         let judged = waiting.get(&request)?;
-        let command = String::from_utf8_lossy(judged.asked.submit.command.as_bytes()).into_owned();
+        let command = judged.asked.command().into_owned();
         Some((command, judged.shown.hidden.clone()))
     }
 

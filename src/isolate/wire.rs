@@ -5,7 +5,7 @@
 
 use crate::assess::catalogue::Additions;
 use crate::assess::{
-    Assessment, Attributes, Class, Code, Effect, Operand, Place, Question, Reason, Segment, Span, Unknown,
+    Assessment, Attributes, Class, Code, Effect, Envelope, Operand, Place, Question, Reason, Segment, Span, Unknown,
 };
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -111,6 +111,7 @@ pub(super) struct Answer {
     segments: Vec<WireSegment>,
     unknowns: Vec<(Span, String)>,
     names: Vec<String>,
+    envelope: Option<Envelope>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -149,13 +150,18 @@ impl From<Assessment> for Answer {
             WireSegment { span, depth, place, operator, program, argv, class, reasons, effects, attributes }
         });
         let unknowns = assessment.unknowns.into_iter().map(|Unknown { span, what }| (span, what));
-        Answer { segments: segments.collect(), unknowns: unknowns.collect(), names: assessment.names }
+        Answer {
+            segments: segments.collect(),
+            unknowns: unknowns.collect(),
+            names: assessment.names,
+            envelope: assessment.envelope,
+        }
     }
 }
 
 /// The assessment in `bytes`, if it could be the answer to `question`. The whole is computed again from its parts.
 pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
-    let Answer { segments, unknowns, names } = postcard::from_bytes(bytes).ok()?;
+    let Answer { segments, unknowns, names, envelope } = postcard::from_bytes(bytes).ok()?;
     let segments = segments.into_iter().map(|segment| {
         let WireSegment { span, depth, place, operator, program, argv, class, reasons, effects, attributes } = segment;
         let reasons = reasons.into_iter().map(|reason| {
@@ -167,7 +173,7 @@ pub(super) fn answer(bytes: &[u8], question: &Question) -> Option<Assessment> {
         Segment { span, depth, place, operator, program, argv, class, reasons, effects, attributes }
     });
     let unknowns = unknowns.into_iter().map(|(span, what)| Unknown { span, what }).collect();
-    let assessment = Assessment { names, ..Assessment::of(segments.collect(), unknowns)? };
+    let assessment = Assessment { names, envelope, ..Assessment::of(segments.collect(), unknowns)? };
     assessment.is_sound(&question.text).then_some(assessment)
 }
 

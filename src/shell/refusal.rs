@@ -89,7 +89,9 @@ impl From<FenceError> for Refusal {
     fn from(error: FenceError) -> Refusal {
         let code = match &error {
             FenceError::UnderGuard => Code::PrivilegedUnderGuard,
-            FenceError::Place(_) | FenceError::Rule { path: Some(_), .. } => Code::CannotFence,
+            FenceError::Place(_) | FenceError::OwnFile { .. } | FenceError::Rule { path: Some(_), .. } => {
+                Code::CannotFence
+            }
             FenceError::Landlock { .. }
             | FenceError::Rule { path: None, .. }
             | FenceError::NoBash

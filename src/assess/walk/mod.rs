@@ -26,8 +26,8 @@ use super::reading::{Cwd, Ground, Inflow, Reading, Value};
 use super::scope::{Content, Origin, Positional, Scope};
 use super::words::Words;
 use super::{
-    Assessment, Attribute, Attributes, Class, Code, Dialect, Effect, Operand, Place, Question, Reason, Segment, Span,
-    Unknown, parse, unanalysed,
+    Assessment, Attribute, Attributes, Class, Code, Dialect, Effect, Envelope, Operand, Place, Question, Reason,
+    Segment, Span, Unknown, envelope, parse, unanalysed,
 };
 use crate::facts::limits::{REASONS_MAX, SEGMENTS_MAX, WALK_BYTES_MAX, WALK_DEPTH_MAX, WALK_NODES_MAX};
 use std::cell::Cell;
@@ -43,6 +43,12 @@ pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment
         Ok(script) => script,
         Err(rejected) => return unanalysed(question, &rejected.to_string()),
     };
+    if question.carried.is_empty()
+        && let Some(envelope) = envelope::around(&question.text, &script, question.dialect)
+        && let Some(assessment) = inside(question, envelope, catalogue)
+    {
+        return assessment;
+    }
     let mut walk = Walk::new(question, catalogue);
     if question.carried.is_empty() {
         walk.script(&script);
@@ -56,6 +62,19 @@ pub(super) fn question(question: &Question, catalogue: &Catalogue) -> Assessment
         }
         Err(why) => unanalysed(question, &format!("what the session carries was not understood: {why}")),
     }
+}
+
+/// Answers for the command in an envelope; `None` where it changes what the envelope does after it.
+fn inside(question: &Question, envelope: Envelope, catalogue: &Catalogue) -> Option<Assessment> {
+    let alone = Question { text: envelope.command.clone(), ..question.clone() };
+    let script = parse::script(&alone.text, alone.dialect).ok()?;
+    let mut walk = Walk::new(&alone, catalogue);
+    walk.script(&script);
+    let changed = |name: &str| walk.scope.function(name).is_some() || walk.scope.is_shadowed(name);
+    if envelope.kind.runs_after().is_some_and(changed) {
+        return None;
+    }
+    Some(Assessment { envelope: Some(envelope), ..walk.finish() })
 }
 
 /// Nothing of it runs, so nothing of it matters.
@@ -82,6 +101,7 @@ fn only_checked(question: &Question) -> Assessment {
         segments: vec![segment],
         unknowns: Vec::new(),
         names: Vec::new(),
+        envelope: None,
     }
 }
 

@@ -51,7 +51,10 @@ fn tree(path: &Path) -> Grant {
 /// # Errors
 /// [`FenceError::Place`]: this path can be granted to nobody.
 pub fn writable(spec: &FenceSpec) -> Result<Vec<Grant>, FenceError> {
-    let mut grants = Vec::new();
+    // Made before anything asks for a place in the fence; what is not there is not opened.
+    let envelope =
+        spec.envelope.iter().map(|file| Grant { place: Place::IfThere(file.path().to_owned()), right: Right::File });
+    let mut grants: Vec<Grant> = envelope.collect();
     if !spec.writes() {
         return Ok(grants);
     }

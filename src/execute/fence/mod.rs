@@ -3,6 +3,7 @@
 //! Two levels. `landlock`: Landlock, seccomp, no new privileges, few capabilities. `full`: namespaces and mounts of its
 //! own besides. What each does not hold is in a table, so that nobody has to guess.
 
+mod envelope;
 mod grants;
 mod guarded;
 pub mod landlock;
@@ -13,6 +14,7 @@ pub(super) mod sys;
 pub mod watch;
 pub mod workspace;
 
+pub(super) use envelope::OwnFile;
 pub use guarded::is_guarded;
 
 use super::sys::{self as calls, Errno};
@@ -212,6 +214,8 @@ pub enum FenceError {
     Landlock { abi: i32 },
     #[error("{} cannot be made writable: it holds or lies in what must stay protected", .0.display())]
     Place(PathBuf),
+    #[error("the agent's own file {} cannot be made: {why}", path.display())]
+    OwnFile { path: PathBuf, why: std::io::Error },
     #[error("a rule for {} was refused ({})", path.as_deref().unwrap_or(Path::new("a descriptor")).display(), error(*.errno))]
     Rule { path: Option<PathBuf>, errno: Errno },
     #[error("no trusted bash: none of {} is owned by root and closed to others", super::BASHES.join(", "))]
@@ -241,6 +245,7 @@ impl FenceError {
             FenceError::Step { step, .. } => step.is_of_the_room() || matches!(step, super::Step::Directory),
             FenceError::Landlock { .. }
             | FenceError::Place(_)
+            | FenceError::OwnFile { .. }
             | FenceError::Rule { .. }
             | FenceError::NoBash
             | FenceError::UnderGuard
