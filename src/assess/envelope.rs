@@ -104,7 +104,7 @@ fn claude(text: &str, script: &Script) -> Option<Envelope> {
     // Steps before it come in pairs: what is tried, and `|| true`.
     let connectors: Vec<Connector> = item.rest.iter().map(|(connector, _)| *connector).collect();
     let prelude = &steps[..steps.len() - 2];
-    if prelude.len() % 2 != 0 || prelude.len() / 2 > CLAUDE_NAMES_MAX {
+    if !prelude.len().is_multiple_of(2) || prelude.len() / 2 > CLAUDE_NAMES_MAX {
         return None;
     }
     for (at, pair) in prelude.chunks_exact(2).enumerate() {
