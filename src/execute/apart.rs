@@ -32,14 +32,12 @@ pub fn apart(inside: impl FnOnce() -> u8) -> io::Result<Ended> {
     signals::forward_to(pid);
     drop(held);
     let reaped = sys::reap(pid, true);
-    signals::forward_to(0);
-    let status = match reaped.map_err(io::Error::from_raw_os_error)? {
-        Some((_, status)) => status,
-        None => return Err(io::ErrorKind::NotFound.into()),
+    let ended = match reaped {
+        Ok(Some((_, status))) if libc::WIFSIGNALED(status) => Ok(Ended::Signal(libc::WTERMSIG(status) as u8)),
+        Ok(Some((_, status))) => Ok(Ended::Exit(libc::WEXITSTATUS(status) as u8)),
+        Ok(None) => Err(io::ErrorKind::NotFound.into()),
+        Err(error) => Err(io::Error::from_raw_os_error(error)),
     };
-    Ok(if libc::WIFSIGNALED(status) {
-        Ended::Signal(libc::WTERMSIG(status) as u8)
-    } else {
-        Ended::Exit(libc::WEXITSTATUS(status) as u8)
-    })
+    signals::take_what_was_missed(ended.as_ref().map_or(0, |ended| ended.status()));
+    ended
 }

@@ -17,6 +17,8 @@ static STAYS: AtomicBool = AtomicBool::new(false);
 /// Takes a byte for each SIGINT then.
 static INTERRUPTS: AtomicI32 = AtomicI32::new(-1);
 static CHILD: AtomicI32 = AtomicI32::new(0);
+/// What was last passed on to the child.
+static PASSED_ON: AtomicI32 = AtomicI32::new(0);
 static LAST_WORDS: [AtomicU8; LAST_WORDS_BYTES_MAX] = [const { AtomicU8::new(0) }; LAST_WORDS_BYTES_MAX];
 static LAST_WORDS_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -46,6 +48,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
         if sys::sent_by_process(info) {
             // Harmless if it fails: the command has just ended.
             let _ = sys::send_signal(child, signal);
+            PASSED_ON.store(signal, Ordering::SeqCst);
         }
         return;
     }
@@ -81,6 +84,18 @@ pub fn stay_when_interrupted() -> std::io::Result<OwnedFd> {
     rustix::io::ioctl_fionbio(&handlers, true)?;
     INTERRUPTS.store(handlers.into_raw_fd(), Ordering::SeqCst);
     Ok(ours)
+}
+
+/// The child has ended with `status`. A signal that was to end this process as well, and that the child no longer took
+/// because its command was over, is taken now.
+pub fn take_what_was_missed(status: u8) {
+    forward_to(0);
+    let signal = PASSED_ON.swap(0, Ordering::SeqCst);
+    let ends = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&signal);
+    if ends && i32::from(status) != 128 + signal {
+        // There is always this process.
+        let _ = sys::send_signal(std::process::id().cast_signed(), signal);
+    }
 }
 
 /// In a child that is to act as a shell of its own.
