@@ -447,7 +447,9 @@ impl Reader<'_> {
     fn long_flag(&mut self, program: &[u8], word: &Word, next: Option<&Word>) -> bool {
         let dashes = word.text.iter().take_while(|&&b| b == b'-').count();
         let name = &word.text[dashes..];
-        if !(1..=2).contains(&dashes) || name.len() < 3 || name.contains(&b'=') || is_switch(name) {
+        // A word with blanks inside is text, whatever it begins and ends with.
+        let text = name.iter().any(|&b| b == b'=' || b.is_ascii_whitespace());
+        if !(1..=2).contains(&dashes) || name.len() < 3 || text || is_switch(name) {
             return false;
         }
         // There it marks the value as secret, or names where it comes from.

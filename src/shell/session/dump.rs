@@ -224,7 +224,9 @@ mod tests {
         assert_eq!(left.arguments, ["one", "t w o"]);
         assert_eq!((left.umask, left.cwd), (0o027, "/usr".into()));
         assert!(left.set.contains(&("nounset".into(), true)) && left.shopt.contains(&("extglob".into(), true)));
-        assert_eq!(left.traps, [("EXIT".into(), b"echo bye".to_vec())]);
+        // Whoever started the tests may have them ignore a signal; that shows as an empty trap.
+        let said: Vec<_> = left.traps.iter().filter(|(_, text)| !text.is_empty()).cloned().collect();
+        assert_eq!(said, [("EXIT".into(), b"echo bye".to_vec())]);
         assert_eq!(left.aliases, [("ll".into(), b"ls -l".to_vec())]);
         assert!(left.functions.starts_with(b"f () \n{"));
     }
