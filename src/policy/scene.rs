@@ -62,30 +62,11 @@ impl<'a> Scene<'a> {
 
     /// Whether a known path outside the workspace is written or deleted.
     pub fn names_outside(&self, at: &Circumstances<'_>) -> bool {
-        self.segments.iter().flat_map(|segment| &segment.effects).any(|effect| match effect {
-            Effect::WritePath(Operand::Known(path)) | Effect::DeletePath(Operand::Known(path)) => {
-                !place::is_inside(path, self.roots, at)
-            }
-            Effect::WritePath(Operand::Glob(path)) | Effect::DeletePath(Operand::Glob(path)) => {
-                !place::is_inside(place::fixed_part(path), self.roots, at)
-            }
-            Effect::WritePath(Operand::Unknown { .. } | Operand::Any)
-            | Effect::DeletePath(Operand::Unknown { .. } | Operand::Any)
-            | Effect::ReadPath(_)
-            | Effect::Exec(_)
-            | Effect::NetOut(_)
-            | Effect::NetListen(_)
-            | Effect::UnixSocket(_)
-            | Effect::UsesCredential(_)
-            | Effect::Install(_)
-            | Effect::Signal(_)
-            | Effect::ProcInspect
-            | Effect::NetInspect
-            | Effect::Device(_)
-            | Effect::Privilege(_)
-            | Effect::EnvInfluence(_)
-            | Effect::SecretRead(_)
-            | Effect::ShellState(_) => false,
+        let mut changed = self.segments.iter().flat_map(|segment| &segment.effects).filter_map(Effect::changed);
+        changed.any(|operand| match operand {
+            Operand::Known(path) => !place::is_inside(path, self.roots, at),
+            Operand::Glob(path) => !place::is_inside(place::fixed_part(path), self.roots, at),
+            Operand::Unknown { .. } | Operand::Any => false,
         })
     }
 }
